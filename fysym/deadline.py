@@ -1,0 +1,82 @@
+"""A time limit on symbolic work that holds on any thread.
+
+SymPy has calls that never return. Each step therefore runs on a worker thread of its own; when its
+time is up the caller goes on without it, and the worker is told to stop by an asynchronous exception
+(the only way to interrupt Python code off the main thread).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class StepTimeout(Exception):
+    """A step used up its time."""
+
+
+class _Stop(BaseException):
+    """Raised inside a worker; a BaseException so that no `except Exception` in SymPy keeps it."""
+
+
+class Deadline:
+    """The time left for one compilation."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = float(seconds)
+        self._end = time.monotonic() + self.seconds
+
+    def left(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+    def run(self, function: Callable[..., Result], *args: Any, share: float = 1.0) -> Result:
+        """Return function(*args), or raise StepTimeout after `share` of the whole deadline or what is left."""
+        return run(function, *args, seconds=min(self.seconds * share, self.left()))
+
+
+def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
+    """Return function(*args), or raise StepTimeout when it takes longer than `seconds`."""
+    if seconds <= 0:
+        raise StepTimeout
+    outcome: list[tuple[bool, Any]] = []
+
+    def work() -> None:
+        try:
+            outcome.append((True, function(*args)))
+        except _Stop:
+            pass
+        except BaseException as error:
+            outcome.append((False, error))
+
+    worker = threading.Thread(target=work, name="fysym-step", daemon=True)
+    worker.start()
+    worker.join(seconds)
+    if worker.is_alive():
+        _stop(worker)
+    if not outcome:
+        _forget_half_done_work()
+        raise StepTimeout
+    succeeded, value = outcome[0]
+    if not succeeded:
+        raise value
+    return value  # type: ignore[no-any-return]
+
+
+def _stop(worker: threading.Thread, patience: float = 0.5) -> None:
+    """Interrupt a worker; SymPy may swallow one interruption, so it is repeated for a moment."""
+    end = time.monotonic() + patience
+    while worker.is_alive() and time.monotonic() < end:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(_Stop))
+        worker.join(0.02)
+
+
+def _forget_half_done_work() -> None:
+    """Drop SymPy's caches: an interrupted query leaves 'unknown' marked as its answer."""
+    from sympy.core.cache import clear_cache
+
+    clear_cache()
