@@ -54,9 +54,11 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
             outcome.append((False, error))
 
     worker = threading.Thread(target=work, name="fysym-step", daemon=True)
+    # an interruption that arrives after the work has ended is nobody's concern
+    worker._invoke_excepthook = lambda *_: None  # type: ignore[attr-defined]
     worker.start()
     worker.join(seconds)
-    if worker.is_alive():
+    if worker.is_alive() and not outcome:
         _stop(worker)
     if not outcome:
         _forget_half_done_work()

@@ -1,0 +1,37 @@
+"""Write an entropy; get its theory, its Fenchel-Young loss and its fast code.
+
+>>> import fysym
+>>> fysym.compile("t*(1 - t)/2").margin
+1
+"""
+
+from __future__ import annotations
+
+from .catalog import catalog
+from .compiler import compile
+from .errors import (
+    FysymError,
+    InputError,
+    NotConcaveError,
+    ParameterError,
+    ParseError,
+    UndecidedError,
+    UnsupportedError,
+)
+from .facts import Fact
+from .regularizer import Regularizer
+
+__version__ = "0.1.0"
+__all__ = [
+    "Fact",
+    "FysymError",
+    "InputError",
+    "NotConcaveError",
+    "ParameterError",
+    "ParseError",
+    "Regularizer",
+    "UndecidedError",
+    "UnsupportedError",
+    "catalog",
+    "compile",
+]

@@ -1,0 +1,160 @@
+"""One-sided limits at 0 and 1, each cross-checked numerically before it is believed.
+
+A limit at 1 is taken in e = 1 - t as e -> 0+, because SymPy's left limits have wrong signs.
+Parameters come as positive symbols (their ranges are substituted away before), because a limit
+with a symbolic exponent is only right when the sign of that exponent is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from . import truth
+from .deadline import Deadline, StepTimeout
+
+Point = dict[sympy.Symbol, sympy.Expr]
+
+# Distances 10^-k to the end at which a claimed limit is compared with values of the function.
+NEAR = (3, 10, 20, 40, 80)
+# Used beyond those where only powers and logarithms occur: t^(1e-9) is still 0.99 at 10^-1000.
+FAR = (300, 1000, 10**4, 10**6, 10**8, 10**10, 10**12, 10**14)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A one-sided limit: its exact value, or a number and status `sampled`; value None is undetermined."""
+
+    value: sympy.Expr | None
+    status: str
+    evidence: str
+
+
+def end_limit(
+    f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, points: Sequence[Point] = ({},)
+) -> Limit:
+    """The limit of f as t -> 0+ (end=0) or t -> 1- (end=1).
+
+    `points` are parameter values at which a symbolic answer is compared with numbers.
+    """
+    e = sympy.Symbol("e", positive=True)
+    near = _clear_parameters(f.xreplace({t: e if end == 0 else 1 - e}), e)
+    place = "t -> 0+" if end == 0 else "t -> 1-"
+    for attempt in (_by_substitution, _by_limit):
+        try:
+            value = deadline.run(attempt, near, e, share=0.15)
+        except StepTimeout:
+            continue
+        except Exception:  # SymPy raises many kinds when a limit is beyond it
+            continue
+        if value is not None and _agrees(near, e, value, points, deadline):
+            return Limit(value, "proved", f"exact limit as {place}, agrees with values at high precision")
+    if points == ({},) or list(points) == [{}]:
+        estimate = _estimate(near, e, deadline)
+        if estimate is not None:
+            return Limit(estimate, "sampled", f"estimated from values at high precision as {place}")
+    return Limit(None, "sampled", f"the limit as {place} could not be determined")
+
+
+def _clear_parameters(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr:
+    """Each sum of parameters over one denominator and factored, so that SymPy can see its sign."""
+    return sympy.powsimp(f).replace(
+        lambda x: x.is_Add and bool(x.free_symbols) and not x.has(e), lambda x: sympy.factor(sympy.together(x))
+    )
+
+
+def _by_substitution(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
+    """f at e = 0, when plain substitution makes sense there."""
+    value = f.subs(e, 0)
+    return value if _usable(value) else None
+
+
+def _by_limit(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
+    value = sympy.limit(f, e, 0, "+")
+    return value if _usable(value) and not value.has(e) else None
+
+
+def _usable(value: sympy.Expr) -> bool:
+    bad = (sympy.nan, sympy.zoo, sympy.I, sympy.Limit, sympy.AccumBounds, sympy.Order, sympy.sign)
+    if value.has(*bad) or (value.has(sympy.oo, -sympy.oo) and not value.is_infinite):
+        return False
+    if value.is_infinite and value not in (sympy.oo, -sympy.oo):
+        return False
+    return not any(power.base.is_zero for power in value.atoms(sympy.Pow))
+
+
+def _agrees(
+    f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, points: Sequence[Point], deadline: Deadline
+) -> bool:
+    try:
+        return all(deadline.run(_agrees_at, f, e, value, point, share=0.1) for point in points)
+    except StepTimeout:
+        return False
+
+
+def _agrees_at(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, point: Point) -> bool:
+    """Do values of f at shrinking distances approach the claimed limit?"""
+    ladder = _ladder(f.xreplace(point), e)
+    if len(ladder) < 3:
+        return False
+    value = value.xreplace(point)
+    if value.is_infinite:
+        sign = 1 if value == sympy.oo else -1
+        return _diverges([sign * v for v in ladder])
+    limit = truth.evaluate_reliably(value, {})
+    return _approaches([abs(v - limit) for v in ladder], max(1.0, abs(limit)))
+
+
+def _diverges(values: list[Any]) -> bool:
+    """Growing at the end, by steps that do not die out as those of a convergent sequence do."""
+    steps = [b - a for a, b in zip(values, values[1:], strict=False)]
+    return values[-1] > 0 and all(s > 0 for s in steps[-2:]) and 3 * steps[-1] > steps[-2]
+
+
+def _approaches(errors: list[Any], scale: Any) -> bool:
+    """Small at the end, or shrinking all the way to it (1/log t is slow)."""
+    if errors[-1] < 1e-20 * scale:
+        return True
+    return bool(errors[-1] < 0.6 * errors[-2] < 0.5 * errors[-3] or errors[-1] < 1e-3 * min(scale, errors[0]))
+
+
+def _ladder(f: sympy.Expr, e: sympy.Symbol) -> list[Any]:
+    """Values of f at distances 10^-k that two precisions agree on, from far to near."""
+    ctx = truth.context()
+    values = []
+    for k in NEAR:
+        values.append(truth.evaluate_reliably(f, {e: ctx.mpf(10) ** -k}))
+    gentle = all(
+        node.func in (sympy.Add, sympy.Mul, sympy.log)
+        or (node.is_Pow and not node.exp.has(e))
+        or not node.has(e)
+        or node == e
+        for node in sympy.preorder_traversal(f)
+    )
+    for k in FAR if gentle else ():
+        tiny = ctx.mpf(10) ** -k
+        rough, fine = (truth.evaluate(f, {e: tiny}, digits=digits) for digits in (60, 240))
+        if not (ctx.isfinite(fine) and abs(rough - fine) <= 1e-10 * abs(fine)):
+            break
+        values.append(fine)
+    return [v for v in values if ctx.isfinite(v)]
+
+
+def _estimate(f: sympy.Expr, e: sympy.Symbol, deadline: Deadline) -> sympy.Expr | None:
+    """A numeric limit where the symbolic one failed: only when the values leave no doubt."""
+    try:
+        ladder = deadline.run(_ladder, f, e, share=0.2)
+    except StepTimeout:
+        return None
+    if len(ladder) < 5:
+        return None
+    last = ladder[-1]
+    if abs(last - ladder[-2]) <= 1e-25 * max(1, abs(last)):
+        return sympy.Float(str(last), 25) if abs(last) > 1e-25 else sympy.Integer(0)
+    for sign in (1, -1):
+        if _diverges([sign * v for v in ladder]) and sign * last > 1e6:
+            return sympy.oo if sign > 0 else -sympy.oo
+    return None

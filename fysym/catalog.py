@@ -1,0 +1,95 @@
+"""Named entropies, each an expression, the ranges of its parameters and a reference; compiled on first use.
+
+>>> import fysym
+>>> fysym.catalog.gini.margin
+1
+>>> fysym.catalog["tsallis"].bind(alpha=1.5).margin
+2
+>>> "shannon" in list(fysym.catalog)
+True
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .compiler import compile
+from .errors import FysymError
+from .regularizer import Regularizer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the catalog."""
+
+    expression: str
+    reference: str
+    params: dict[str, str] = field(default_factory=dict)
+
+
+ENTRIES: dict[str, Entry] = {
+    "shannon": Entry("-t*log(t)", "Shannon (1948); its loss is the logistic loss"),
+    "gini": Entry("t*(1 - t)/2", "Gini (1912); its loss is the sparsemax loss of Martins and Astudillo (2016)"),
+    "tsallis": Entry("(t - t**alpha)/(alpha*(alpha - 1))", "Tsallis (1988)", {"alpha": "alpha >= 1"}),
+    "hellinger": Entry("4*(sqrt(t) - t)", "Tsallis with alpha = 1/2; the Hellinger distance to uniform"),
+    "fermi_dirac": Entry("-t*log(t) - (1 - t)*log(1 - t)", "the entropy of fermions; a logistic function of t"),
+    "jensen_shannon": Entry("(t + 1)*log((t + 1)/2) - t*log(t)", "the generator of the Jensen-Shannon divergence"),
+    "kaniadakis": Entry("(t**(1 - k) - t**(1 + k))/(2*k)", "Kaniadakis (2001)", {"k": "0 < k < 1"}),
+    "abe": Entry("(t**(1/q) - t**q)/(q - 1/q)", "Abe (1997)", {"q": "q >= 1"}),
+    "borges_roditi": Entry(
+        "(t**a - t**b)/(b - a)", "Borges and Roditi (1998)", {"a": "0 < a <= 1", "b": "b > 1"}
+    ),
+    "sine": Entry("sin(pi*t)/pi", "an arch of the sine"),
+    "arctan": Entry("atan(t) - pi*t/4", "the arc tangent"),
+    "log1p": Entry("log(1 + t) - t*log(2)", "the logarithm of 1 + t"),
+    "exponential": Entry("1 - exp(t) + t*(E - 1)", "the exponential"),
+    "probit": Entry("exp(-erfinv(2*t - 1)**2)/sqrt(2*pi)", "the normal density at the normal quantile"),
+    "shannon_gini": Entry("-t*log(t) + t*(1 - t)/2", "an equal mixture; its inverse is Lambert's W"),
+    "gini_sine": Entry("t*(1 - t) + sin(pi*t)/pi", "a mixture whose inverse has no closed form"),
+}
+
+
+class Catalog:
+    """The entries by name, as attributes or items; iterating lists the names."""
+
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        self.entries = entries
+        self._compiled: dict[str, Regularizer] = {}
+        self._lock = threading.RLock()
+
+    def __getitem__(self, name: str) -> Regularizer:
+        if name not in self.entries:
+            close = difflib.get_close_matches(str(name), self.entries, n=3)
+            hint = f"did you mean {', '.join(close)}?" if close else f"it has {', '.join(self.entries)}"
+            raise FysymError(f"the catalog has no entropy called {name!r}; {hint}")
+        with self._lock:
+            if name not in self._compiled:
+                entry = self.entries[name]
+                self._compiled[name] = compile(entry.expression, params=entry.params, name=name)
+            return self._compiled[name]
+
+    def __getattr__(self, name: str) -> Regularizer:
+        if name.startswith("_") or name not in self.entries:
+            raise AttributeError(f"the catalog has no entropy called {name!r}")
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.entries]
+
+    def __repr__(self) -> str:
+        return f"<Catalog of {len(self)} entropies: {', '.join(self)}>"
+
+
+catalog = Catalog(ENTRIES)

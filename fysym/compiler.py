@@ -1,0 +1,79 @@
+"""The pipeline: text or SymPy to a `Regularizer`, stage by stage, within a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+
+from . import concavity, inverse, program, theory
+from . import entropy as entropies
+from .deadline import Deadline, StepTimeout
+from .entropy import Entropy
+from .errors import FysymError, UndecidedError
+from .regularizer import Derivation, Regularizer
+
+
+def compile(
+    h: sympy.Expr | str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    deadline: float = 10.0,
+    strict: bool = False,
+    assume_concave: bool = False,
+    name: str | None = None,
+) -> Regularizer:
+    """Check an entropy, derive its theory, and compile its predictions and losses.
+
+    >>> import fysym
+    >>> gini = fysym.compile("t*(1 - t)/2")
+    >>> gini.margin, gini.sparsity
+    (1, 'full')
+    >>> gini.predict([1.0, 0.5, -1.0])
+    array([0.75, 0.25, 0.  ])
+
+    `h` is a SymPy expression or a text. A single free symbol is its variable; with several, the variable
+    is t and the others are parameters, whose ranges `params` gives: `{"alpha": "alpha > 1"}`. `deadline` is in
+    seconds. `strict=True` refuses an entropy whose concavity was only sampled; `assume_concave=True` accepts
+    one for which even that was impossible.
+    """
+    options = {"deadline": float(deadline), "strict": strict, "assume_concave": assume_concave}
+    clock = Deadline(deadline)
+
+    def rebind(entropy: Entropy, values: Mapping[str, Any]) -> Regularizer:
+        again = Deadline(deadline)
+        return _compile(entropies.bind(entropy, values, again), again, name, options, rebind)
+
+    return _guarded(lambda: _compile(entropies.read(h, params, clock), clock, name, options, rebind))
+
+
+def _guarded(work: Any) -> Regularizer:
+    """Nothing but a FysymError leaves the compiler."""
+    try:
+        return work()  # type: ignore[no-any-return]
+    except FysymError:
+        raise
+    except StepTimeout:
+        raise UndecidedError("the deadline passed before h was understood; raise it, or simplify h") from None
+    except RecursionError:
+        raise UndecidedError("h is nested too deeply to be analysed; simplify it") from None
+    except Exception as error:
+        raise UndecidedError(
+            f"h could not be analysed ({type(error).__name__}: {error}); write it in another form"
+        ) from error
+
+
+def _compile(
+    entropy: Entropy, clock: Deadline, name: str | None, options: dict[str, Any], rebind: Any
+) -> Regularizer:
+    verdict = concavity.decide(entropy, clock, options["assume_concave"])
+    if options["strict"] and verdict.fact.status == "sampled":
+        raise UndecidedError(f"strict=True: concavity was only sampled ({verdict.fact.evidence})")
+    derived = theory.derive(entropy, verdict, clock)
+    slope = -sympy.diff(entropy.h, entropy.t)
+    closed_form, fact = inverse.find(entropy, slope, clock)
+    derived.facts["inverse"] = fact
+    lowered = None if entropy.parameters else program.lower(entropy, derived, closed_form, clock)
+    derivation = Derivation(entropy, verdict, derived, closed_form, lowered)
+    return Regularizer(derivation, name, lambda values: _guarded(lambda: rebind(entropy, values)))

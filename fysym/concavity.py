@@ -1,0 +1,297 @@
+"""Decides whether h is strictly concave on (0, 1): proved, refuted with a witness, sampled, or undecided.
+
+h'' may have isolated zeros, but no intervals of them. A negative h'' is not enough by itself: h must
+also be real and without poles inside (0, 1), and its slope must drop at each kink.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import S
+
+from . import intervals, truth
+from .boundary import Point
+from .deadline import Deadline, StepTimeout
+from .entropy import Entropy, bind
+from .errors import NotConcaveError, UndecidedError
+from .facts import Fact
+from .kinks import Piece
+from .signs import Proof, prove_sign
+
+PROBES = tuple(map(sympy.Rational, ("1/2", "1/10", "9/10", "1/1000", "999/1000", "1/3", "2/3", "1/20", "19/20")))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome for h'' < 0: the fact, its proofs, and whether h'' has no zero in (0, 1) at all."""
+
+    fact: Fact
+    strict: bool
+    proofs: tuple[Proof, ...] = ()
+
+
+def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -> Verdict:
+    """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
+    try:
+        verdicts = [_decide_piece(entropy, piece, deadline) for piece in entropy.pieces]
+        _check_kinks(entropy)
+        verdicts += [decide(bind(entropy, face, deadline), deadline) for face in entropy.faces()]
+    except UndecidedError as error:
+        if not assume_concave:
+            raise
+        return Verdict(Fact("strictly concave", True, "sampled", f"assumed by the caller; {error}"), False)
+    status = "proved" if all(v.fact.status == "proved" for v in verdicts) else "sampled"
+    evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
+    proofs = tuple(proof for v in verdicts for proof in v.proofs)
+    return Verdict(Fact("strictly concave", True, status, evidence), all(v.strict for v in verdicts), proofs)
+
+
+def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict:
+    t = entropy.t
+    h = entropy.opened(piece.stretched(t))
+    f = sympy.diff(h, t, 2)
+    _probe(entropy, piece, h, f)
+    regular = _check_regular(entropy, piece, h, deadline)
+    proof = prove_sign(f, t, Deadline(min(0.35 * deadline.seconds, deadline.left())))
+    if proof is not None and proof.sign > 0:
+        _refute(entropy, piece, f, S.Half, entropy.points[0])
+    if proof is not None and regular:
+        argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
+        return Verdict(Fact("strictly concave", True, "proved", argument), proof.strict, (proof,))
+    return Verdict(Fact("strictly concave", True, "sampled", _search(entropy, piece, f, deadline)), proof is not None)
+
+
+def _summary(proof: Proof) -> str:
+    while proof.rule == "rewritten":
+        proof = proof.children[0]
+    return proof.rule + (f", {proof.note}" if proof.note else "")
+
+
+# --- refutation ------------------------------------------------------------------------------------
+
+
+def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None:
+    """Look at a few points at high precision: most wrong entropies fail at once."""
+    t = entropy.t
+    points = entropy.points
+    if f == 0 or all(
+        truth.evaluate(f, {t: where, **points[0]}) == 0 and sympy.simplify(f) == 0 for where in PROBES[:1]
+    ):
+        _refute(entropy, piece, S.Zero, S.Half, points[0])
+    for point in points:
+        for where in PROBES if len(points) == 1 else PROBES[:5]:
+            value = truth.evaluate(h, {t: where, **point})
+            if value != value:
+                _refute_undefined(entropy, piece, where, point)
+            if truth.evaluate(f, {t: where, **point}) > 0 and _certain(f, t, where, point):
+                _refute(entropy, piece, f, where, point)
+
+
+def _certain(f: sympy.Expr, t: sympy.Symbol, where: Any, point: Point) -> bool:
+    """f > 0 at this point beyond rounding."""
+    value = truth.evaluate_reliably(f, {t: where, **point})
+    return bool(value > 0)
+
+
+def _refute(entropy: Entropy, piece: Piece, f: sympy.Expr, where: sympy.Expr, point: Point) -> None:
+    witness = piece.back(entropy.t, where)
+    value = truth.evaluate(f, {entropy.t: where, **point})
+    if f == 0:
+        what = f"h'' = 0 on all of ({piece.low}, {piece.high})"
+        hint = "h is affine there; add a strictly concave term such as t*(1-t)/2"
+    else:
+        scale = float(value) / float((piece.high - piece.low) ** 2)
+        what = f"h''({_number(witness)}) = {scale:.6g} > 0"
+        hint = _hint(entropy, f, point)
+    _raise(entropy, witness, point, what, hint)
+
+
+def _refute_undefined(entropy: Entropy, piece: Piece, where: sympy.Expr, point: Point) -> None:
+    witness = piece.back(entropy.t, where)
+    what = f"h({_number(witness)}) is not a real number"
+    _raise(entropy, witness, point, what, "h must be real on all of (0, 1)")
+
+
+def _raise(entropy: Entropy, witness: sympy.Expr, point: Point, what: str, hint: str) -> None:
+    values = entropy.at(point)
+    at = "".join(f" with {name} = {value}" for name, value in values.items())
+    culprit = _culprit(entropy, witness, point)
+    blame = f" The term {entropy.user(culprit)} curves upwards there." if culprit is not None else ""
+    raise NotConcaveError(
+        f"h is not strictly concave on (0, 1): {what}{at}.{blame} Try: {hint}.",
+        witness,
+        values,
+        None if culprit is None else entropy.user(culprit),
+    )
+
+
+def _hint(entropy: Entropy, f: sympy.Expr, point: Point) -> str:
+    values = [truth.evaluate(f, {entropy.t: where, **point}) for where in PROBES]
+    if all(v > 0 for v in values):
+        return "the negative of h, which is concave" if not entropy.parameters else "another range of the parameters"
+    return "a larger share of a concave term" if not entropy.parameters else "a narrower range of the parameters"
+
+
+def _culprit(entropy: Entropy, witness: sympy.Expr, point: Point) -> sympy.Expr | None:
+    """The term of h that bends upwards most at the witness, when h is a sum."""
+    terms = [term for term in sympy.Add.make_args(sympy.expand_mul(entropy.given)) if term.has(entropy.t)]
+    if len(terms) < 2:
+        return None
+    bends = []
+    for term in terms:
+        second = entropy.opened(sympy.diff(term, entropy.t, 2))
+        value = truth.evaluate(second, {entropy.t: witness, **point})
+        bends.append((value, term))
+    worst = max((b for b in bends if b[0] == b[0]), key=lambda b: b[0], default=None)
+    return worst[1] if worst is not None and worst[0] > 0 else None
+
+
+def _number(value: sympy.Expr) -> str:
+    return str(value) if value.is_Rational and value.q < 10**6 else f"{float(value):.17g}"
+
+
+def _check_kinks(entropy: Entropy) -> None:
+    """h continuous and h' dropping at each kink."""
+    t = entropy.t
+    for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
+        at = left.high
+        for point in entropy.points:
+            jump = truth.evaluate_reliably(entropy.opened(right.expr - left.expr), {t: at, **point})
+            rise = truth.evaluate_reliably(entropy.opened(sympy.diff(right.expr - left.expr, t)), {t: at, **point})
+            if not abs(jump) < 1e-30:
+                _raise(entropy, at, point, f"h jumps at t = {_number(at)}", "a continuous h")
+            if not rise < 1e-30:
+                _raise(entropy, at, point, f"the slope of h rises at its kink t = {_number(at)}", "a concave kink")
+
+
+# --- poles and domains -----------------------------------------------------------------------------
+
+
+def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> bool:
+    """True when it is proved that h has no pole and stays real inside the piece; errors when it has one."""
+    proved = True
+    for condition in _conditions(h, entropy.t):
+        proof = prove_sign(condition, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
+        if proof is not None and proof.strict:
+            continue
+        proved = False
+        for point in entropy.points[:7]:
+            _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+    return proved
+
+
+def _conditions(h: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
+    """Expressions that must not vanish inside (0, 1) for h to be smooth there."""
+    found: list[sympy.Expr] = []
+    for node in sympy.preorder_traversal(h):
+        if not node.has(t) or not node.args:
+            continue
+        x = node.args[0]
+        if node.is_Pow and node.base.has(t) and not (node.exp.is_Integer and node.exp >= 0):
+            found.append(node.base)
+        elif isinstance(node, (sympy.log, sympy.gamma, sympy.loggamma)):
+            found.append(x)
+        elif isinstance(node, (sympy.tan, sympy.sec)):
+            found.append(sympy.cos(x))
+        elif isinstance(node, (sympy.cot, sympy.csc)):
+            found.append(sympy.sin(x))
+        elif isinstance(node, (sympy.asin, sympy.acos, sympy.atanh, sympy.erfinv)):
+            found.extend((1 - x, 1 + x))
+        elif isinstance(node, sympy.erfcinv):
+            found.extend((x, 2 - x))
+        elif isinstance(node, sympy.acosh):
+            found.append(x - 1)
+        elif isinstance(node, sympy.LambertW):
+            found.append(x + sympy.exp(-1))
+        elif isinstance(node, sympy.polygamma):
+            found.append(node.args[1])
+    return [c for c in dict.fromkeys(found) if c.has(t) and c != t and not c.is_positive]
+
+
+def _search_pole(
+    entropy: Entropy, piece: Piece, h: sympy.Expr, condition: sympy.Expr, point: Point, deadline: Deadline
+) -> None:
+    """Numeric search for a zero of a condition; raises where h is not smooth, or when that stays open."""
+    t = entropy.t
+    sign = 1 if truth.evaluate(condition, {t: S.Half}) > 0 else -1
+    result = _timed_search(-sign * condition, t, deadline)
+    if result is not None and result.violation is None and result.complete and not result.open_boxes:
+        return
+    at = _violation(result)
+    if at is not None:
+        value = truth.evaluate(h.xreplace(point), {t: at})
+        if value != value:
+            _refute_undefined(entropy, piece, at, point)
+        pole = _bisect(condition, t, S.Half, at)
+        beside = truth.evaluate(h.xreplace(point), {t: pole}, digits=200)
+        if not abs(beside) < 1e15:
+            witness = piece.back(t, pole)
+            _raise(entropy, witness, point, f"h is unbounded at t = {float(witness):.6g}", "an h without poles")
+    boxes = result.open_boxes if result is not None else ()
+    place = boxes[0] if boxes else (0.0, 1.0)
+    user = entropy.user(condition)
+    raise UndecidedError(f"could not tell whether h is smooth where {user} vanishes, t in {place}", place)
+
+
+def _bisect(f: sympy.Expr, t: sympy.Symbol, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
+    """A point within 1e-30 of a change of sign of f between a and b."""
+    low_sign = truth.evaluate(f, {t: a}) > 0
+    for _ in range(100):
+        middle = (a + b) / 2
+        a, b = (middle, b) if (truth.evaluate(f, {t: middle}, digits=60) > 0) == low_sign else (a, middle)
+    return b
+
+
+# --- the numeric search ------------------------------------------------------------------------------
+
+
+def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> str:
+    """A dense, adaptive search for h'' > 0; returns the evidence, or raises with what it found."""
+    boxes = 0
+    points = entropy.points
+    for point in points:
+        g = f.xreplace(point)
+        result = _timed_search(g, entropy.t, deadline, share=0.4 / len(points))
+        at = _violation(result)
+        if at is not None and _certain(g, entropy.t, at, {}):
+            _refute(entropy, piece, f, at, point)
+        open_boxes = () if result is None else result.open_boxes
+        if result is None or not result.complete or not all(_settled(g, entropy.t, box) for box in open_boxes):
+            low, high = open_boxes[0] if open_boxes else (0.0, 1.0)
+            low, high = (float(piece.back(entropy.t, sympy.Float(end))) for end in (low, high))
+            raise UndecidedError(
+                f"could not settle whether h'' < 0 for t in ({low:.6g}, {high:.6g}); simplify h, raise the deadline, "
+                "or pass assume_concave=True if you know that it is",
+                (low, high),
+            )
+        boxes += result.boxes
+    where = f" at {len(points)} parameter values" if len(points) > 1 else ""
+    return f"no violation of h'' < 0 in {boxes} boxes of interval arithmetic in float64{where}, not a proof"
+
+
+def _timed_search(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, share: float = 0.3) -> Any:
+    seconds = min(share * deadline.seconds, deadline.left())
+    if seconds <= 0.01:
+        return None
+    try:
+        return deadline.run(lambda: intervals.search_positive(f, t, seconds=seconds * 0.8), share=share)
+    except StepTimeout:
+        return None
+
+
+def _violation(result: Any) -> sympy.Expr | None:
+    if result is None or result.violation is None:
+        return None
+    return sympy.Rational(result.violation)
+
+
+def _settled(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> bool:
+    """An open box is small and f is nowhere positive at points in it: a zero of even order, at most."""
+    low, high = map(sympy.Rational, box)
+    if high - low > sympy.Rational(1, 10**6):
+        return False
+    inside = [low + (high - low) * sympy.Rational(k, 16) for k in range(1, 16)]
+    return not any(truth.evaluate_reliably(f, {t: where}) > 0 for where in inside)

@@ -1,0 +1,165 @@
+"""Emits a Program as a standalone NumPy module: header, scalar functions, and the runtime's own source."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from ..program import Program, Scalar
+from ..runtime import numpy as runtime
+from .printer import lines
+
+MARK = "# -- emitted from here --\n"
+METHODS = (
+    "predict",
+    "threshold",
+    "conjugate",
+    "loss",
+    "grad",
+    "value_and_grad",
+    "jvp",
+    "vjp",
+    "jacobian",
+    "entropy",
+    "bregman",
+    "score",
+)
+SELF_CHECK = '''
+def self_check() -> None:
+    """Compare predictions with values known to 50 digits, and the gradient with differences of the loss."""
+    for theta, expected in CHECKS:
+        theta, expected = np.array(theta), np.array(expected)
+        p = predict(theta)
+        assert np.abs(p - expected).max() <= 1e-12, (theta, p, expected)
+        assert abs(p.sum() - 1.0) <= 1e-14, (theta, p.sum())
+        y = np.full(len(theta), 1.0 / len(theta))
+        direction = np.linspace(-1.0, 1.0, len(theta))
+        ahead, behind = (loss(theta + step * direction, y) for step in (1e-6, -1e-6))
+        slope_of_loss = float(grad(theta, y) @ direction)
+        assert abs((ahead - behind) / 2e-6 - slope_of_loss) <= 1e-6 * max(1.0, abs(slope_of_loss)), theta
+    print(f"self-check passed: {len(CHECKS)} predictions agree with values known to 50 digits")
+
+
+if __name__ == "__main__":
+    self_check()
+'''
+
+
+def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any]]) -> str:
+    """The text of a module that needs NumPy, and SciPy where a special function does, and nothing else.
+
+    `header` are lines about the entropy, put in comments; `checks` are pairs of scores and the
+    prediction to expect, which `python module.py` compares.
+    """
+    scalars = _scalars(program)
+    scipy = "from scipy import special\n" if "special." in scalars else ""
+    parts = [
+        *(f"# {_comment(line)}".rstrip() for line in header),
+        "",
+        "from __future__ import annotations",
+        "",
+        "import functools",
+        "from types import SimpleNamespace",
+        "from typing import Any",
+        "",
+        f"import numpy as np\n{scipy}",
+        "",
+        "class InputError(ValueError):",
+        '    """Scores, labels or probabilities have a wrong shape, type or value."""',
+        "",
+        "",
+        inspect.getsource(runtime).split(MARK)[1].strip(),
+        "",
+        "",
+        "# The entropy: g = -h, its derivatives, and q, the inverse of g'.",
+        "",
+        scalars,
+        "",
+        "KERNEL = Kernel(F)",
+        *(f"{name} = KERNEL.{name}" for name in METHODS),
+        "",
+        "CHECKS: list[Any] = [",
+        *(f"    ({list(theta)!r}, {list(expected)!r})," for theta, expected in checks),
+        "]",
+        "",
+        SELF_CHECK,
+    ]
+    return "\n".join(parts)
+
+
+def load(text: str, name: str) -> types.ModuleType:
+    """Run an emitted module and return it; tracebacks show its lines."""
+    module = types.ModuleType(name)
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), module.__dict__)
+    return module
+
+
+def _comment(line: str) -> str:
+    """Anything a user typed, made safe inside a comment."""
+    return "".join(c if c.isprintable() else " " for c in line)
+
+
+def _scalars(program: Program) -> str:
+    functions = {
+        "entropy_value": (program.value, "g(t)"),
+        "entropy_slope": (program.slope, "g'(t)"),
+        "entropy_curvature": (program.curvature, "g''(t)"),
+    }
+    if program.inverse is not None:
+        functions["entropy_inverse"] = (program.inverse, "q(s), where g'(q(s)) = s")
+    else:
+        functions["entropy_coslope"] = (program.coslope, "g'(1 - e)")
+        functions["entropy_cocurvature"] = (program.cocurvature, "g''(1 - e)")
+    if program.coinverse is not None:
+        functions["entropy_coinverse"] = (program.coinverse, "1 - q(s)")
+    text = [_function(name, scalar, words) for name, (scalar, words) in functions.items()]
+    text.append(_weight(program))
+    text.append(_namespace(program))
+    return "\n\n\n".join(text)
+
+
+def _function(name: str, scalar: Scalar, words: str) -> str:
+    argument = scalar.argument.name
+    body = "\n    ".join(lines(scalar.expr, scalar.argument, argument))
+    return f'def {name}({argument}: Any) -> Any:\n    """{words}"""\n    {body}'
+
+
+def _weight(program: Program) -> str:
+    body = "1.0 / entropy_curvature(t)"
+    for at, _, _ in program.kinks:
+        body = f"np.where(t == {at!r}, 0.0, {body})"
+    return f'def entropy_weight(t: Any, s: Any) -> Any:\n    """q\'(s) at t = q(s)"""\n    return {body}'
+
+
+def _namespace(program: Program) -> str:
+    entries = {
+        "value": "entropy_value",
+        "slope": "entropy_slope",
+        "curvature": "entropy_curvature",
+        "weight": "entropy_weight",
+        **{name: _float(number) for name, number in program.ends.items()},
+        "newton": repr(program.newton),
+        "exponential": repr(program.exponential),
+    }
+    if program.inverse is None:
+        entries |= {"coslope": "entropy_coslope", "cocurvature": "entropy_cocurvature", "kinks": repr(program.kinks)}
+    else:
+        entries["inverse"] = "entropy_inverse"
+        if program.coinverse is not None:
+            entries["coinverse"] = "entropy_coinverse"
+        else:
+            entries["coinverse"] = "lambda s: 1.0 - entropy_inverse(s)"
+    text = "F = SimpleNamespace(\n" + "".join(f"    {key}={text},\n" for key, text in entries.items()) + ")"
+    if program.inverse is None:
+        text += "\nwith np.errstate(all=\"ignore\"):\n    F.inverse, F.coinverse = make_inverse(F)"
+    return text
+
+
+def _float(number: float) -> str:
+    text = repr(number)
+    return f'float("{text}")' if "inf" in text or "nan" in text else text

@@ -1,0 +1,301 @@
+"""An expression becomes an `Entropy`: canonical symbols, exact numbers, ranges, h(0) = h(1) = 0."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy
+from sympy import S
+
+from . import kinks, truth
+from .boundary import Limit, Point, end_limit
+from .deadline import Deadline, StepTimeout
+from .errors import FysymError, ParameterError, UndecidedError, UnsupportedError
+from .parse import Range, exact_expression, exact_number, parse_expression, parse_range
+
+VARIABLE = sympy.Symbol("t", positive=True)
+SLOPE = sympy.Symbol("s", real=True)
+# Where the open coordinate b > 0 of a parameter is sampled.
+SAMPLES = tuple(map(sympy.Rational, ("1", "1/3", "3", "1/20", "12", "1/1000", "100")))
+MOST_OPERATIONS = 2000
+
+_FUNCTIONS = (
+    sympy.exp, sympy.log, sympy.sin, sympy.cos, sympy.tan, sympy.sec, sympy.csc, sympy.cot, sympy.asin, sympy.acos,
+    sympy.atan, sympy.sinh, sympy.cosh, sympy.tanh, sympy.asinh, sympy.acosh, sympy.atanh, sympy.erf, sympy.erfc,
+    sympy.erfinv, sympy.erfcinv, sympy.LambertW, sympy.gamma, sympy.loggamma, sympy.polygamma,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named parameter: the user's symbol, its range, and the positive coordinate used in proofs."""
+
+    name: str
+    user: sympy.Symbol
+    symbol: sympy.Symbol
+    range: Range
+    coordinate: sympy.Symbol
+
+    @property
+    def opened(self) -> sympy.Expr:
+        """The parameter as a function of its coordinate b > 0, which runs over the open range."""
+        low, high, b = self.range.low, self.range.high, self.coordinate
+        if low.is_finite and high.is_finite:
+            return (low + high * b) / (1 + b)
+        if low.is_finite:
+            return low + b
+        return high - b if high.is_finite else b - 1 / b
+
+    @property
+    def closed(self) -> sympy.Expr:
+        """The coordinate b as a function of the parameter."""
+        low, high, a = self.range.low, self.range.high, self.symbol
+        if low.is_finite and high.is_finite:
+            return (a - low) / (high - a)
+        if low.is_finite:
+            return a - low
+        return high - a if high.is_finite else (a + sympy.sqrt(a**2 + 4)) / 2
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """A normalised entropy h(t) on (0, 1) in canonical symbols, with its parameters.
+
+    `given` is the expression before normalisation; `affine` is what was subtracted from it; `ends` are
+    the limits of `given` at 0 and 1.
+    """
+
+    t: sympy.Symbol
+    h: sympy.Expr
+    given: sympy.Expr
+    affine: sympy.Expr
+    ends: tuple[Limit, Limit]
+    parameters: tuple[Parameter, ...]
+    user_variable: sympy.Symbol
+    pieces: tuple[kinks.Piece, ...]
+
+    def opened(self, expr: sympy.Expr) -> sympy.Expr:
+        """`expr` with every parameter replaced by its positive coordinate."""
+        return expr.xreplace({p.symbol: p.opened for p in self.parameters})
+
+    def closed(self, expr: sympy.Expr) -> sympy.Expr:
+        """The inverse of `opened`, simplified."""
+        if not expr.has(*(p.coordinate for p in self.parameters)):
+            return expr
+        return sympy.factor(sympy.simplify(expr.xreplace({p.coordinate: p.closed for p in self.parameters})))
+
+    def user(self, expr: sympy.Expr) -> sympy.Expr:
+        """`expr` in the symbols that the user wrote."""
+        names = {p.symbol: p.user for p in self.parameters} | {self.t: self.user_variable, SLOPE: sympy.Symbol("s")}
+        return expr.xreplace(names)
+
+    @property
+    def points(self) -> list[Point]:
+        """Coordinates of parameter values spread over the range; one empty point without parameters."""
+        return list(sample_points([p.coordinate for p in self.parameters]))
+
+    def at(self, point: Point) -> dict[str, sympy.Expr]:
+        """The parameter values, by name, that a point of coordinates stands for."""
+        return {p.name: p.opened.xreplace(point) for p in self.parameters}
+
+    def faces(self) -> Iterator[dict[str, sympy.Expr]]:
+        """Each closed finite end of a parameter's range, as a value to bind."""
+        for p in self.parameters:
+            for end, is_open in ((p.range.low, p.range.low_open), (p.range.high, p.range.high_open)):
+                if not is_open:
+                    yield {p.name: end}
+
+
+def sample_points(symbols: list[sympy.Symbol], most: int = 49) -> Iterator[Point]:
+    """Combinations of SAMPLES for the symbols, the plainest first."""
+    grids = itertools.product(SAMPLES, repeat=len(symbols))
+    ordered = sorted(grids, key=lambda values: sum(SAMPLES.index(v) for v in values)) if len(symbols) < 5 else grids
+    for values in itertools.islice(ordered, most):
+        yield dict(zip(symbols, values, strict=True))
+
+
+def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline) -> Entropy:
+    """Text or a SymPy expression, and ranges, to a normalised `Entropy`."""
+    expr = parse_expression(h) if isinstance(h, str) else _expression(h)
+    variable, symbols = _symbols(expr, dict(params or {}))
+    parameters = tuple(_parameter(symbol, (params or {}).get(symbol.name)) for symbol in symbols)
+    rename = {p.user: p.symbol for p in parameters} | ({variable: VARIABLE} if variable else {})
+    try:
+        given = deadline.run(lambda: exact_expression(expr).xreplace(rename).doit(), share=0.2)
+    except StepTimeout:
+        raise UndecidedError("the expression could not be read within the deadline; simplify it") from None
+    _check_supported(given)
+    return normalise(given, parameters, variable or sympy.Symbol("t"), deadline)
+
+
+def bind(entropy: Entropy, values: Mapping[str, Any], deadline: Deadline) -> Entropy:
+    """The member of a family at these parameter values; a removable singularity becomes its limit."""
+    known = {p.name: p for p in entropy.parameters}
+    for name in values:
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise ParameterError(f"there is no parameter called {name!r}; the parameters are: {have}")
+    given = entropy.given
+    for name, raw in values.items():
+        parameter = known[name]
+        value = exact_number(raw)
+        if value not in parameter.range:
+            raise ParameterError(f"{name} = {value} is outside its range: {parameter.range.describe(name)}")
+        given = _substitute(given, parameter, value, entropy, deadline)
+    rest = tuple(p for p in entropy.parameters if p.name not in values)
+    return normalise(given, rest, entropy.user_variable, deadline)
+
+
+def normalise(
+    given: sympy.Expr, parameters: tuple[Parameter, ...], user_variable: sympy.Symbol, deadline: Deadline
+) -> Entropy:
+    """Subtract the affine term that makes h(0) = h(1) = 0, as far as those limits are finite."""
+    t = VARIABLE
+    try:
+        pieces = deadline.run(kinks.split, given, t, share=0.2)
+    except StepTimeout:
+        raise UndecidedError("the kinks of h could not be found within the deadline") from None
+    entropy = Entropy(t, given, given, S.Zero, (_unknown, _unknown), parameters, user_variable, pieces)
+    ends = tuple(
+        end_limit(entropy.opened(piece.expr), t, end, deadline, entropy.points[:3])
+        for end, piece in ((0, pieces[0]), (1, pieces[-1]))
+    )
+    for end, limit in enumerate(ends):
+        if limit.value is None:
+            raise UndecidedError(_undetermined(f"the value of h at {end}", parameters), (0.0, 1.0))
+    low, high = (entropy.closed(limit.value) for limit in ends if limit.value is not None)
+    if low == S.Infinity or high == S.Infinity:
+        at = 0 if low == S.Infinity else 1
+        raise UnsupportedError(f"h tends to +oo as t -> {at}, so it is not concave; did you mean its negative?")
+    if low.is_infinite or high.is_infinite:
+        affine = high if low.is_infinite and high.is_finite else (low if low.is_finite else S.Zero)
+    else:
+        affine = low * (1 - t) + high * t
+    pieces = tuple(replace(piece, expr=_subtract(piece.expr, affine)) for piece in pieces)
+    h = _subtract(given, affine)
+    return replace(entropy, h=h, affine=affine, ends=(ends[0], ends[1]), pieces=pieces)
+
+
+_unknown = Limit(None, "sampled", "")
+
+
+def _subtract(expr: sympy.Expr, affine: sympy.Expr) -> sympy.Expr:
+    return expr if affine == 0 else expr - sympy.expand(affine)
+
+
+def _undetermined(what: str, parameters: tuple[Parameter, ...]) -> str:
+    if parameters:
+        ranges = ", ".join(p.range.describe(p.name) for p in parameters)
+        return f"{what} is undetermined for {ranges}; declare a narrower range in params, or bind a value"
+    return f"{what} could not be determined within the deadline; simplify h or raise the deadline"
+
+
+def _expression(h: Any) -> sympy.Expr:
+    if isinstance(h, sympy.Expr):
+        return h
+    if isinstance(h, (int, float)) and not isinstance(h, bool):
+        return exact_number(h)
+    raise UnsupportedError(f"h must be a SymPy expression or a text, not {type(h).__name__}")
+
+
+def _symbols(expr: sympy.Expr, params: dict[str, Any]) -> tuple[sympy.Symbol | None, list[sympy.Symbol]]:
+    """The variable (None when there is none) and the parameters, in the order of their names."""
+    symbols = sorted(expr.free_symbols, key=lambda symbol: symbol.name)
+    names = [symbol.name for symbol in symbols]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UnsupportedError(f"two different symbols are both called {twice}; use one of them throughout")
+    for name in params:
+        if name not in names:
+            raise ParameterError(f"params names {name!r}, which does not occur in h; h has {', '.join(names) or 'none'}")
+    if "t" in params:
+        raise ParameterError("t is the variable of h and runs over (0, 1); remove it from params")
+    undeclared = [symbol for symbol in symbols if symbol.name not in params]
+    called_t = [symbol for symbol in symbols if symbol.name == "t"]
+    if len(called_t or undeclared) > 1:
+        raise ParameterError(
+            f"h has the symbols {', '.join(names)} and none is called t; call the variable t, "
+            "or give the range of every other symbol in params"
+        )
+    variable = next(iter(called_t or undeclared), None)
+    return variable, [symbol for symbol in symbols if symbol != variable]
+
+
+def _parameter(symbol: sympy.Symbol, given: Any) -> Parameter:
+    span = Range(-S.Infinity, S.Infinity, True, True)
+    for holds, assumed in (
+        (symbol.is_positive, Range(S.Zero, S.Infinity, True, True)),
+        (symbol.is_nonnegative, Range(S.Zero, S.Infinity, False, True)),
+        (symbol.is_negative, Range(-S.Infinity, S.Zero, True, True)),
+        (symbol.is_nonpositive, Range(-S.Infinity, S.Zero, True, False)),
+    ):
+        if holds:
+            span = span.intersect(assumed)
+    if given is not None:
+        span = span.intersect(parse_range(symbol.name, given))
+    if span.is_empty:
+        raise ParameterError(f"the range given for {symbol.name} contradicts the assumptions on its symbol")
+    positive = span.low.is_nonnegative and (span.low_open or span.low.is_positive)
+    inner = sympy.Symbol(symbol.name, positive=True) if positive else sympy.Symbol(symbol.name, real=True)
+    if inner == VARIABLE:
+        inner = sympy.Symbol(symbol.name + "_", real=True)
+    return Parameter(symbol.name, symbol, inner, span, sympy.Symbol(f"b_{symbol.name}", positive=True))
+
+
+def _check_supported(expr: sympy.Expr) -> None:
+    if expr.count_ops() > MOST_OPERATIONS:
+        raise UnsupportedError(f"h has more than {MOST_OPERATIONS} operations; use a simpler expression")
+    if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
+        raise UnsupportedError(f"h = {_short(expr)} is not a finite real expression")
+    known = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Symbol, sympy.NumberSymbol, sympy.Rational, *kinks.SWITCHING)
+    for node in sympy.postorder_traversal(expr):
+        if isinstance(node, (sympy.logic.boolalg.Boolean, sympy.functions.elementary.piecewise.ExprCondPair)):
+            continue
+        if not isinstance(node, known) and not isinstance(node, _FUNCTIONS):
+            names = ", ".join(sorted(f.__name__ for f in _FUNCTIONS))
+            raise UnsupportedError(
+                f"{_short(node)} ({type(node).__name__}) is not something that fysym compiles; it knows arithmetic, "
+                f"Abs, Min, Max, sign, Piecewise and {names}"
+            )
+        if node.is_Rational and node.q > 1 and (abs(node.p).bit_length() > 4096 or node.q.bit_length() > 4096):
+            raise UnsupportedError("h contains a number of more than 4096 bits")
+
+
+def _short(expr: sympy.Basic) -> str:
+    text = str(expr)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _substitute(
+    given: sympy.Expr, parameter: Parameter, value: sympy.Expr, entropy: Entropy, deadline: Deadline
+) -> sympy.Expr:
+    """`given` at parameter = value, or the limit there when plain substitution makes no sense."""
+    try:
+        plain = deadline.run(lambda: given.subs(parameter.symbol, value), share=0.2)
+        if not plain.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
+            return plain
+        side = 1 if value + sympy.Rational(1, 10**6) in parameter.range else -1
+        step = sympy.Symbol("e", positive=True)
+        moved = given.subs(parameter.symbol, value + side * step)
+        limit = deadline.run(lambda: sympy.simplify(sympy.limit(moved, step, 0, "+")), share=0.5)
+    except StepTimeout:
+        raise UndecidedError(f"h at {parameter.name} = {value} could not be worked out within the deadline") from None
+    except FysymError:
+        raise
+    except Exception as error:
+        raise UndecidedError(f"h has no limit that can be found at {parameter.name} = {value}") from error
+    if limit.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, step, sympy.Limit) or not _continues(moved, step, limit):
+        raise UndecidedError(f"h has no finite limit at {parameter.name} = {value}")
+    return limit
+
+
+def _continues(moved: sympy.Expr, step: sympy.Symbol, limit: sympy.Expr) -> bool:
+    """Values of the family close to the singular parameter agree with the claimed limit."""
+    symbols = sorted(limit.free_symbols | moved.free_symbols - {step}, key=str)
+    values: dict[sympy.Symbol, Any] = {symbol: sympy.Rational(3 + k, 10 + k) for k, symbol in enumerate(symbols)}
+    near = truth.evaluate(moved, values | {step: sympy.Rational(1, 10**20)}, digits=100)
+    at = truth.evaluate(limit, values, digits=100)
+    return bool(abs(near - at) <= 1e-12 * max(1, abs(at)))

@@ -1,0 +1,257 @@
+"""A closed form of q = (-h')^{-1}, found by unwrapping -h'(t) = s and validated before it is believed.
+
+Every solution is only a candidate: SymPy picks wrong Lambert branches and adds extraneous roots, so
+each must return t from s = -h'(t) over the whole of (0, 1), at high precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+from sympy import S
+
+from . import truth
+from .boundary import Point
+from .deadline import Deadline, StepTimeout
+from .entropy import SLOPE, Entropy
+from .facts import Fact
+from .rewrite import is_awkward
+
+# Distances to the nearer end of (0, 1) at which a candidate must return t, besides 1/2.
+DISTANCES = ("1/3", "1/10", "1/1000", "1/10000000", "1e-12", "1e-30")
+MOST_OPERATIONS = 120
+
+_x = sympy.Dummy("x")
+
+
+def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy.Expr | None, Fact]:
+    """The closed form in SLOPE of the inverse of `slope` = -h' (None when there is none), and its fact."""
+    if len(entropy.pieces) > 1:
+        return None, Fact("inverse", None, "proved", "h has kinks: inverted numerically, piece by piece")
+    opened = entropy.opened(slope)
+    for source, share in ((_unwrapped, 0.15), (_solved, 0.08)):
+        try:
+            candidates = deadline.run(lambda source=source: list(source(opened, entropy.t)), share=share)
+        except StepTimeout:
+            continue
+        except Exception:  # a solver that fails yields no candidate
+            continue
+        found = _first_valid(entropy, opened, candidates, deadline)
+        if found is not None:
+            exact = _is_identity(entropy, opened, found, deadline)
+            checked = (1 + 2 * len(DISTANCES)) * len(entropy.points[:4])
+            evidence = f"q(-h'(t)) = t checked at {checked} points to 25 digits"
+            evidence += ", and -h'(q(s)) = s holds identically" if exact else ""
+            return found, Fact("inverse", entropy.user(found), "proved" if exact else "sampled", evidence)
+    return None, Fact("inverse", None, "sampled", "no closed form found within the deadline: inverted numerically")
+
+
+def _is_identity(entropy: Entropy, slope: sympy.Expr, found: sympy.Expr, deadline: Deadline) -> bool:
+    """-h'(q(s)) - s simplifies to 0; with the branch fixed by the points above, that is a proof."""
+    if is_awkward(found) or is_awkward(slope):
+        return False
+    try:
+        difference = slope.subs(entropy.t, entropy.opened(found)) - SLOPE
+        return bool(deadline.run(lambda: sympy.simplify(sympy.expand_log(difference, force=True)) == 0, share=0.03))
+    except Exception:  # also StepTimeout: then it stays a numeric check
+        return False
+
+
+def _first_valid(
+    entropy: Entropy, slope: sympy.Expr, candidates: list[sympy.Expr], deadline: Deadline
+) -> sympy.Expr | None:
+    try:
+        for candidate in sorted(set(candidates), key=lambda c: (c.count_ops(), str(c))):
+            if candidate.count_ops() > MOST_OPERATIONS:
+                break
+            if deadline.run(_valid, entropy, slope, candidate, share=0.15):
+                return deadline.run(_present, entropy, slope, candidate, share=0.1)
+    except StepTimeout:
+        pass
+    return None
+
+
+def _present(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> sympy.Expr:
+    """The candidate in the entropy's own parameters, in the shortest form that is still valid."""
+    closed = candidate.xreplace({p.coordinate: p.closed for p in entropy.parameters})
+    forms = [closed]
+    for rewrite in () if is_awkward(closed) else (sympy.powsimp, sympy.factor_terms, sympy.simplify):
+        try:
+            forms.append(rewrite(closed))
+        except Exception:  # a rewrite that fails is only not offered
+            continue
+    for form in sorted(forms, key=lambda c: (c.count_ops(), str(c))):
+        if _valid(entropy, slope, entropy.opened(form)):
+            return form
+    return closed
+
+
+def _valid(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> bool:
+    """candidate(slope(t)) = t for t across (0, 1), close to both ends included."""
+    if candidate.has(sympy.nan, sympy.zoo, sympy.oo, entropy.t) or not candidate.free_symbols:
+        return False
+    return all(_valid_at(slope, candidate, entropy.t, point) for point in entropy.points[:4])
+
+
+def _valid_at(slope: sympy.Expr, candidate: sympy.Expr, t: sympy.Symbol, point: Point) -> bool:
+    for where in probes():
+        distance = min(where, 1 - where)
+        digits = 60 + 4 * len(str(distance.q))
+        s = truth.evaluate(slope, {t: where, **point}, digits)
+        back = truth.evaluate(candidate, {SLOPE: s, **point}, digits)
+        if not abs(back - truth.to_mpf(where)) <= 1e-25 * truth.to_mpf(distance):
+            return False
+    return True
+
+
+def probes() -> Iterator[sympy.Rational]:
+    yield S.Half
+    for text in DISTANCES:
+        distance = sympy.Rational(text)
+        yield distance
+        yield 1 - distance
+
+
+# --- candidates ------------------------------------------------------------------------------------
+
+
+def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """What SymPy's solver offers, with both real branches of Lambert's W."""
+    if is_awkward(slope):
+        return
+    for solution in sympy.solve(slope.xreplace({t: _x}) - SLOPE, _x):
+        yield solution
+        branches = {w: sympy.LambertW(w.args[0], -1) for w in solution.atoms(sympy.LambertW)}
+        if branches:
+            yield solution.xreplace(branches)
+
+
+def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """Solutions by peeling functions off several equal forms of the slope."""
+    seen = set()
+    for rewrite in (sympy.powsimp, _combine, *(() if is_awkward(slope) else (sympy.factor, sympy.simplify))):
+        form = rewrite(slope)
+        if form not in seen:
+            seen.add(form)
+            yield from _peel(form, SLOPE, t, 8)
+
+
+def _combine(slope: sympy.Expr) -> sympy.Expr:
+    return sympy.logcombine(sympy.expand_log(sympy.powsimp(sympy.expand(slope)), force=True), force=True)
+
+
+# f(u) = s gives these u; the monotone branch is picked by validation.
+_INVERSES: dict[Any, Any] = {
+    sympy.exp: lambda s: [sympy.log(s)],
+    sympy.log: lambda s: [sympy.exp(s)],
+    sympy.sin: lambda s: [sympy.asin(s), S.Pi - sympy.asin(s)],
+    sympy.cos: lambda s: [sympy.acos(s), -sympy.acos(s), 2 * S.Pi - sympy.acos(s)],
+    sympy.tan: lambda s: [sympy.atan(s), sympy.atan(s) + S.Pi],
+    sympy.cot: lambda s: [sympy.atan(1 / s), sympy.pi / 2 - sympy.atan(s)],
+    sympy.asin: lambda s: [sympy.sin(s)],
+    sympy.acos: lambda s: [sympy.cos(s)],
+    sympy.atan: lambda s: [sympy.tan(s)],
+    sympy.sinh: lambda s: [sympy.asinh(s)],
+    sympy.cosh: lambda s: [sympy.acosh(s), -sympy.acosh(s)],
+    sympy.tanh: lambda s: [sympy.atanh(s)],
+    sympy.asinh: lambda s: [sympy.sinh(s)],
+    sympy.acosh: lambda s: [sympy.cosh(s)],
+    sympy.atanh: lambda s: [sympy.tanh(s)],
+    sympy.erf: lambda s: [sympy.erfinv(s)],
+    sympy.erfc: lambda s: [sympy.erfcinv(s)],
+    sympy.erfinv: lambda s: [sympy.erf(s)],
+    sympy.erfcinv: lambda s: [sympy.erfc(s)],
+    sympy.LambertW: lambda s: [s * sympy.exp(s)],
+}
+
+
+def _peel(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol, depth: int) -> Iterator[sympy.Expr]:
+    """Every t found by undoing f(t) = s from the outside in."""
+    if f == t:
+        yield s
+        return
+    if depth == 0 or not f.has(t):
+        return
+    constant, rest = f.as_independent(t, as_Add=True)
+    if constant != 0:
+        yield from _peel(rest, s - constant, t, depth)
+        return
+    factor, rest = f.as_independent(t, as_Add=False)
+    if factor != 1:
+        yield from _peel(rest, s / factor, t, depth)
+        return
+    if f.is_Pow and not f.exp.has(t):
+        root = s ** (1 / f.exp)
+        for branch in (root, -root) if f.exp.is_integer and f.exp.is_even else (root,):
+            yield from _peel(f.base, branch, t, depth - 1)
+    elif f.is_Pow and not f.base.has(t):
+        yield from _peel(f.exp, sympy.log(s) / sympy.log(f.base), t, depth - 1)
+    elif f.func in _INVERSES and len(f.args) == 1:
+        for branch in _INVERSES[f.func](s):
+            yield from _peel(f.args[0], branch, t, depth - 1)
+    else:
+        yield from _by_lambert(f, s, t)
+        yield from _by_generator(f, s, t, depth)
+
+
+def _by_lambert(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """a log(t) + b t^c = s, by Lambert's W: with v = t^c, v = (a/bc) W((bc/a) exp(c s/a))."""
+    a, b, c = (sympy.Wild(name, exclude=[t], properties=[lambda w: w != 0]) for name in "abc")
+    for pattern in (a * sympy.log(t) + b * t, a * sympy.log(t) + b * t**c):
+        match = sympy.expand(f).match(pattern)
+        if match:
+            ratio, power = match[b] / match[a], match.get(c, S.One)
+            for branch in (0, -1):
+                inner = sympy.LambertW(ratio * power * sympy.exp(power * s / match[a]), branch)
+                yield (inner / (ratio * power)) ** (1 / power)
+            return
+
+
+def _by_generator(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol, depth: int) -> Iterator[sympy.Expr]:
+    """f rational of degree at most 2 in one function of t (t itself, a power, exp, log, ...)."""
+    for generator in _generators(f, t):
+        body = _in_generator(f, generator, t)
+        if body is None or body.has(t):
+            continue
+        numerator, denominator = sympy.fraction(sympy.together(body))
+        try:
+            polynomial = sympy.Poly(sympy.expand(numerator - s * denominator), _x)
+        except sympy.PolynomialError:
+            continue
+        for root in _quadratic_roots(polynomial):
+            yield from _peel(generator, root, t, depth - 1)
+
+
+def _quadratic_roots(polynomial: sympy.Poly) -> list[sympy.Expr]:
+    if polynomial.degree() == 1:
+        a, b = polynomial.all_coeffs()
+        return [-b / a]
+    if polynomial.degree() == 2:
+        a, b, c = polynomial.all_coeffs()
+        root = sympy.sqrt(sympy.expand(b**2 - 4 * a * c))
+        return [(-b + root) / (2 * a), (-b - root) / (2 * a)]
+    return []
+
+
+def _generators(f: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
+    """Functions of t that f may be rational in, the innermost last."""
+    found = [node for node in sympy.preorder_traversal(f) if node.has(t) and (node.is_Function or node.is_Pow)]
+    powers = [node for node in found if node.is_Pow and node.base == t and not node.exp.is_Integer]
+    bases = [t**node.exp for node in powers] + [t ** (-node.exp) for node in powers]
+    return list(dict.fromkeys([*bases, *(n for n in found if n not in powers), t]))
+
+
+def _in_generator(f: sympy.Expr, generator: sympy.Expr, t: sympy.Symbol) -> sympy.Expr | None:
+    """f with the generator written as x; powers of t become powers of x when the exponents are multiples."""
+    if not (generator.is_Pow and generator.base == t):
+        return f.xreplace({generator: _x})
+    replacements = {}
+    for node in f.atoms(sympy.Pow):
+        if node.base == t:
+            multiple = sympy.simplify(node.exp / generator.exp)
+            if not multiple.is_Integer or abs(multiple) > 2:
+                return None
+            replacements[node] = _x**multiple
+    return f.xreplace(replacements)

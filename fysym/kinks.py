@@ -1,0 +1,131 @@
+"""Splits an entropy at its kinks: where Abs, Min, Max, sign or Piecewise switch, into smooth pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy
+from sympy import S
+
+from . import truth
+from .errors import UnsupportedError
+
+SWITCHING = (sympy.Abs, sympy.Min, sympy.Max, sympy.sign, sympy.Piecewise, sympy.Heaviside)
+MOST_PIECES = 32
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A smooth expression that equals h on low < t < high."""
+
+    low: sympy.Expr
+    high: sympy.Expr
+    expr: sympy.Expr
+
+    def stretched(self, t: sympy.Symbol) -> sympy.Expr:
+        """The expression with t moved so that the piece becomes 0 < t < 1."""
+        return self.expr.subs(t, self.low + (self.high - self.low) * t)
+
+    def back(self, t: sympy.Symbol, u: sympy.Expr) -> sympy.Expr:
+        """The point of the piece that the stretched coordinate u stands for."""
+        return self.low + (self.high - self.low) * u
+
+
+def split(h: sympy.Expr, t: sympy.Symbol) -> tuple[Piece, ...]:
+    """The smooth pieces of h on (0, 1), in order; neighbours with the same expression are joined."""
+    pieces: list[Piece] = []
+    for piece in _split(Piece(S.Zero, S.One, h), t):
+        if pieces and pieces[-1].expr == piece.expr:
+            pieces[-1] = Piece(pieces[-1].low, piece.high, piece.expr)
+        else:
+            pieces.append(piece)
+    return tuple(pieces)
+
+
+def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
+    node = _innermost(piece.expr)
+    if node is None:
+        return [piece]
+    cuts = sorted(
+        {root for function in _switches(node) for root in _roots(function, t, piece)}, key=lambda r: sympy.N(r, 30)
+    )
+    ends = [piece.low, *cuts, piece.high]
+    if len(ends) > MOST_PIECES:
+        raise UnsupportedError(f"{node} switches at more than {MOST_PIECES} places in (0, 1); use a simpler entropy")
+    found: list[Piece] = []
+    for low, high in zip(ends, ends[1:], strict=False):
+        smooth = piece.expr.xreplace({node: _active(node, t, (low + high) / 2)})
+        found.extend(_split(Piece(low, high, smooth), t))
+    return found
+
+
+def _innermost(expr: sympy.Expr) -> sympy.Expr | None:
+    nodes = [node for node in sympy.postorder_traversal(expr) if isinstance(node, SWITCHING)]
+    return nodes[0] if nodes else None
+
+
+def _switches(node: sympy.Expr) -> list[sympy.Expr]:
+    """The functions whose zeros are where the node switches."""
+    if isinstance(node, (sympy.Abs, sympy.sign, sympy.Heaviside)):
+        return [node.args[0]]
+    if isinstance(node, sympy.Piecewise):
+        relations = {r for _, condition in node.args for r in condition.atoms(sympy.core.relational.Relational)}
+        return [r.lhs - r.rhs for r in relations]
+    return [a - b for i, a in enumerate(node.args) for b in node.args[i + 1 :]]
+
+
+def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> list[sympy.Expr]:
+    """The exact zeros of a switching function inside the piece."""
+    if function.free_symbols - {t}:
+        raise UnsupportedError(
+            f"the place where {function} changes sign moves with a parameter; bind the parameter first"
+        )
+    if not function.has(t):
+        return []
+    try:
+        polynomial = sympy.Poly(function, t)
+        candidates = sympy.real_roots(polynomial) if polynomial.degree() > 0 else []
+    except (sympy.PolynomialError, NotImplementedError):
+        try:
+            candidates = sympy.solve(function, t)
+        except Exception:  # SymPy's solvers raise many kinds; the count below decides
+            candidates = []
+    roots = {root for root in candidates if _inside(root, piece)}
+    if _sign_changes(function, t, piece) > len(roots):
+        raise UnsupportedError(f"could not find exactly where {function} changes sign in (0, 1)")
+    return list(roots)
+
+
+def _inside(root: sympy.Expr, piece: Piece) -> bool:
+    return bool(root.is_real) and truth.sign(root - piece.low) == 1 and truth.sign(piece.high - root) == 1
+
+
+def _sign_changes(function: sympy.Expr, t: sympy.Symbol, piece: Piece, points: int = 400) -> int:
+    """Changes of sign on a fine grid: more of them than known roots means a root was missed."""
+    values = []
+    for k in range(1, points):
+        where = piece.low + (piece.high - piece.low) * sympy.Rational(k, points)
+        values.append(truth.evaluate(function, {t: where}, digits=30))
+    signs = [v > 0 for v in values if v != 0]
+    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
+
+
+def _active(node: sympy.Expr, t: sympy.Symbol, where: sympy.Expr) -> sympy.Expr:
+    """What the node equals on the cell around `where`."""
+
+    def value(expr: sympy.Expr) -> sympy.Expr:
+        return truth.evaluate(expr, {t: where})
+
+    if isinstance(node, (sympy.Abs, sympy.sign, sympy.Heaviside)):
+        inner = node.args[0]
+        positive = value(inner) > 0
+        if isinstance(node, sympy.Abs):
+            return inner if positive else -inner
+        return S.One if positive else (S.Zero if isinstance(node, sympy.Heaviside) else S.NegativeOne)
+    if isinstance(node, sympy.Piecewise):
+        for expr, condition in node.args:
+            if condition.subs(t, sympy.N(where, 30)) == True:  # noqa: E712 (SymPy truth)
+                return expr
+        raise UnsupportedError(f"{node} has no value at t = {sympy.N(where, 6)}; add a last branch (..., True)")
+    choose = min if isinstance(node, sympy.Min) else max
+    return choose(node.args, key=value)

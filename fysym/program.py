@@ -1,0 +1,261 @@
+"""Lowers an entropy and its facts to a `Program`: the scalar functions and constants a kernel needs.
+
+Each scalar function is chosen among equal forms by measuring its float64 code against the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import S
+
+from . import truth
+from .deadline import Deadline, StepTimeout
+from .emit.printer import lines
+from .entropy import SLOPE, Entropy
+from .errors import UndecidedError
+from .rewrite import is_awkward, variants
+from .theory import Theory
+
+EPS = 2.0**-52
+# A form is taken at once below GOOD ulps; a closed-form inverse above POOR ulps is not used at all.
+GOOD = 16.0
+POOR = 200.0
+GRID = tuple(10.0**-k for k in (300, 100, 30, 16, 12, 9, 6, 4, 3, 2)) + (0.03, 0.07, 0.13, 0.21, 0.37, 0.49)
+UPPER = tuple(1.0 - x for x in GRID if x > 1e-16) + (0.55, 0.63, 0.72, 0.81)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A function of one number in the form that is emitted, with its worst measured error in ulps and where."""
+
+    expr: sympy.Expr
+    argument: sympy.Symbol
+    ulps: float
+    at: float
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything an emitter sees; numbers are doubles, expressions have one free symbol.
+
+    With g = -h: value, slope, curvature are g, g', g'' in t; coslope and cocurvature are g', g'' in e = 1 - t;
+    inverse and coinverse are q(s) and 1 - q(s), None where they are solved for numerically.
+    """
+
+    value: Scalar
+    slope: Scalar
+    curvature: Scalar
+    coslope: Scalar
+    cocurvature: Scalar
+    inverse: Scalar | None
+    coinverse: Scalar | None
+    ends: dict[str, float]
+    kinks: tuple[tuple[float, float, float], ...]
+    newton: bool
+    exponential: tuple[float, float] | None
+
+    @property
+    def solver(self) -> str:
+        """How the threshold is found, in words."""
+        if self.exponential is not None:
+            return "closed form: q is an exponential, so the prediction is a softmax"
+        step = "monotone Newton (h''' >= 0, so q is convex)" if self.newton else "Newton safeguarded by bisection"
+        how = "closed-form inverse" if self.inverse is not None else "inverse solved numerically from a table"
+        return f"{step}, {how}"
+
+    @property
+    def worst_ulps(self) -> float:
+        scalars = (self.value, self.slope, self.curvature, self.inverse)
+        return max(scalar.ulps for scalar in scalars if scalar is not None)
+
+
+def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline: Deadline) -> Program:
+    """The Program of an entropy without free parameters."""
+    t = entropy.t
+    e = sympy.Symbol("e", positive=True)
+    ends = _ends(entropy, theory)
+    value = _whole(entropy, lambda h: -h)
+    slope = _whole(entropy, lambda h: -sympy.diff(h, t))
+    curvature = _whole(entropy, lambda h: -sympy.diff(h, t, 2))
+    third = sympy.diff(curvature, t)
+    coslope, cocurvature, cothird = (x.subs(t, 1 - e) for x in (slope, curvature, third))
+    inverse_form, coinverse_form = None, None
+    if inverse is not None:
+        inverse_form = _inverse(inverse, slope, t, ends, deadline)
+        if inverse_form is not None and ends["curvature_high"] == np.inf:
+            coinverse_form = _inverse(1 - inverse, slope, t, ends, deadline)
+            inverse_form = inverse_form if coinverse_form is not None else None
+    return Program(
+        value=_choose(value, t, slope, GRID + UPPER, deadline),
+        slope=_choose(slope, t, curvature, GRID + UPPER, deadline),
+        curvature=_choose(curvature, t, third, GRID + UPPER, deadline),
+        coslope=_choose(coslope, e, cocurvature, GRID, deadline) if inverse_form is None else Scalar(coslope, e, 0, 0),
+        cocurvature=_choose(cocurvature, e, cothird, GRID, deadline)
+        if inverse_form is None
+        else Scalar(cocurvature, e, 0, 0),
+        inverse=inverse_form,
+        coinverse=coinverse_form,
+        ends=ends,
+        kinks=_kinks(entropy),
+        newton=theory.value("inverse_shape") in ("convex", "affine"),
+        exponential=_exponential(inverse) if inverse_form is not None else None,
+    )
+
+
+def _whole(entropy: Entropy, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
+    """A function of h on all of (0, 1), put together from the pieces."""
+    *pieces, last = entropy.pieces
+    if not pieces:
+        return of_piece(last.expr)
+    branches = [(of_piece(piece.expr), entropy.t < piece.high) for piece in pieces]
+    return sympy.Piecewise(*branches, (of_piece(last.expr), True))
+
+
+def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
+    """The limits at 0 and 1 as doubles; an undetermined slope cannot be lowered."""
+    for name in ("slope_at_0", "slope_at_1"):
+        if theory.value(name) is None:
+            raise UndecidedError(f"{name.replace('_', ' ')} is {theory.undetermined[name]}")
+    found = {}
+    for side, end in (("low", 0), ("high", 1)):
+        found[f"value_{side}"] = _double(-theory.value(f"value_at_{end}"))
+        found[f"slope_{side}"] = _double(-theory.value(f"slope_at_{end}"))
+    curvature = theory.value("curvature_at_1")
+    found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
+    middle = next(piece for piece in entropy.pieces if truth.sign(piece.high - S.Half) == 1)
+    found["slope_middle"] = _double(-sympy.diff(middle.expr, entropy.t).subs(entropy.t, S.Half))
+    return found
+
+
+def _double(number: sympy.Expr) -> float:
+    return float(number) if number.is_infinite else float(truth.evaluate_reliably(number, {}, 40))
+
+
+def _kinks(entropy: Entropy) -> tuple[tuple[float, float, float], ...]:
+    t = entropy.t
+    found = []
+    for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
+        slopes = (_double(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
+        found.append((_double(left.high), *slopes))
+    return tuple(found)  # type: ignore[return-value]
+
+
+def _exponential(inverse: sympy.Expr | None) -> tuple[float, float] | None:
+    """(rate, scale) when q(s) = scale * exp(rate * s)."""
+    if inverse is None or is_awkward(inverse):
+        return None
+    logarithm = sympy.expand(sympy.expand_log(sympy.log(inverse), force=True))
+    rate = sympy.simplify(sympy.diff(logarithm, SLOPE))
+    if rate.free_symbols:
+        return None
+    return _double(rate), _double(inverse.subs(SLOPE, 0))
+
+
+# --- forms measured against the truth ----------------------------------------------------------------
+
+
+def compiled(expr: sympy.Expr, argument: sympy.Symbol) -> Callable[[Any], Any]:
+    """The emitted array code of an expression, as a function."""
+    body = "\n    ".join(lines(expr, argument, "x"))
+    namespace: dict[str, Any] = {"np": np}
+    if "special." in body:
+        from scipy import special
+
+        namespace["special"] = special
+    exec(f"def function(x):\n    {body}\n", namespace)  # our own printer's output, never user text
+    return namespace["function"]  # type: ignore[no-any-return]
+
+
+def _measure(
+    form: sympy.Expr, argument: sympy.Symbol, points: Sequence[float], truths: Sequence[Any], scales: Sequence[float]
+) -> tuple[float, float]:
+    """The worst error of a form's code, in ulps of the given scales, and where."""
+    try:
+        with np.errstate(all="ignore"):
+            values = np.broadcast_to(compiled(form, argument)(np.array(points)), (len(points),))
+    except Exception:  # code that does not run is no form
+        return np.inf, 0.0
+    worst, at = 0.0, 0.0
+    for x, value, exact, scale in zip(points, values, truths, scales, strict=True):
+        error = float(abs(truth.context().mpf(float(value)) - exact) / (EPS * scale)) if np.isfinite(value) else np.inf
+        if not error <= worst:
+            worst, at = error, x
+    return worst, at
+
+
+def _best(
+    expr: sympy.Expr,
+    argument: sympy.Symbol,
+    points: Sequence[float],
+    truths: Sequence[Any],
+    scales: Sequence[float],
+) -> Scalar:
+    best = None
+    for form in variants(expr, argument):
+        ulps, at = _measure(form, argument, points, truths, scales)
+        if best is None or ulps < 0.5 * best.ulps:
+            best = Scalar(form, argument, ulps, at)
+        if best.ulps <= GOOD:
+            break
+    assert best is not None
+    return best
+
+
+def _choose(
+    expr: sympy.Expr, x: sympy.Symbol, derivative: sympy.Expr, points: Sequence[float], deadline: Deadline
+) -> Scalar:
+    """The first form of `expr` whose code is accurate to a few ulps, else the best one found."""
+
+    def work() -> Scalar:
+        kept, truths, scales = [], [], []
+        for point in points:
+            exact, slope = (truth.evaluate_reliably(part, {x: point}) for part in (expr, derivative))
+            scale = max(abs(exact), abs(point * slope))
+            if not (scale > 0 and 1e-290 < scale < 1e290):
+                continue
+            kept.append(point)
+            truths.append(exact)
+            scales.append(scale)
+        return _best(expr, x, kept, truths, scales)
+
+    try:
+        return deadline.run(work, share=0.2)
+    except StepTimeout:
+        return Scalar(expr, x, float("nan"), 0.0)
+
+
+def _inverse(
+    expr: sympy.Expr, slope: sympy.Expr, t: sympy.Symbol, ends: dict[str, float], deadline: Deadline
+) -> Scalar | None:
+    """A form of q(s), or of 1 - q(s), that is accurate in float64 at all slopes, or None.
+
+    The truth is the validated closed form itself, at high precision.
+    """
+
+    def work() -> Scalar | None:
+        near_one = [1 - sympy.Rational(x) for x in GRID]
+        slopes = [float(truth.evaluate_reliably(slope, {t: x})) for x in (*map(sympy.Rational, GRID), *near_one)]
+        slopes += [far for far in (-1e5, -800.0, 800.0, 1e5) if ends["slope_low"] < far < ends["slope_high"]]
+        rate = sympy.diff(expr, SLOPE)
+        kept, truths, scales = [], [], []
+        for s in slopes:
+            if not ends["slope_low"] < s < ends["slope_high"]:
+                continue
+            exact, steepness = (truth.evaluate_reliably(part, {SLOPE: s}) for part in (expr, rate))
+            if not 0 <= exact <= 1:
+                continue
+            kept.append(s)
+            truths.append(exact)
+            scales.append(max(abs(exact), abs(s * steepness), 1e-290))
+        best = _best(expr, SLOPE, kept, truths, scales)
+        return best if best.ulps <= POOR else None
+
+    try:
+        return deadline.run(work, share=0.25)
+    except StepTimeout:
+        return None

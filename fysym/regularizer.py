@@ -1,0 +1,269 @@
+"""The object a user holds: facts as attributes, numbers as methods."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from . import report as reports
+from . import truth
+from .concavity import Verdict
+from .emit import numpy as numpy_emitter
+from .entropy import Entropy
+from .errors import InputError, ParameterError
+from .facts import Fact
+from .program import Program
+from .theory import Theory
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What the pipeline found out about one entropy; `program` is None while parameters are free."""
+
+    entropy: Entropy
+    verdict: Verdict
+    theory: Theory
+    inverse: sympy.Expr | None
+    program: Program | None
+
+
+class Regularizer:
+    """A compiled entropy: what is known of it, and its Fenchel-Young loss.
+
+    Facts are SymPy values (None where undetermined over the range of a parameter); methods are NumPy, over
+    the last axis unless told otherwise. A family must be bound (`bind(alpha=1.5)`), or be given its
+    parameters with each call (`predict(theta, alpha=1.5)`).
+    """
+
+    def __init__(
+        self, derivation: Derivation, name: str | None, rebind: Callable[[Mapping[str, Any]], Regularizer]
+    ) -> None:
+        self.derivation = derivation
+        self.name = name
+        self._rebind = rebind
+        self._bound: dict[Any, Regularizer] = {}
+        self._lock = threading.Lock()
+
+    # Formulas
+
+    @property
+    def variable(self) -> sympy.Symbol:
+        """The variable of h."""
+        return self.derivation.entropy.user_variable
+
+    @property
+    def h(self) -> sympy.Expr:
+        """The entropy, normalised by an affine term so that h(0) = h(1) = 0."""
+        return self._user(self.derivation.entropy.h)
+
+    @functools.cached_property
+    def dh(self) -> sympy.Expr:
+        """h', the first derivative."""
+        return self._user(_tidy(sympy.diff(self.derivation.entropy.h, self.derivation.entropy.t)))
+
+    @functools.cached_property
+    def d2h(self) -> sympy.Expr:
+        """h'', the second derivative."""
+        return self._user(_tidy(sympy.diff(self.derivation.entropy.h, self.derivation.entropy.t, 2)))
+
+    @property
+    def inverse(self) -> sympy.Expr | None:
+        """The closed form of (-h')^{-1} in the symbol s, or None."""
+        return None if self.derivation.inverse is None else self._user(self.derivation.inverse)
+
+    # Facts
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Everything that is known, each with its status and evidence."""
+        found = self.derivation.theory.facts.values()
+        return tuple(Fact(f.name, self._user(f.value), f.status, f.evidence) for f in found)
+
+    def fact(self, name: str) -> Fact | None:
+        """The fact of that name, or None where it is undetermined."""
+        return next((f for f in self.facts if f.name == name), None)
+
+    @property
+    def slopes(self) -> tuple[sympy.Expr | None, sympy.Expr | None]:
+        """(h'(0+), h'(1-))."""
+        return self._value("slope_at_0"), self._value("slope_at_1")
+
+    @property
+    def margin(self) -> sympy.Expr | None:
+        """h'(0) - h'(1), or oo when there is no margin."""
+        return self._value("margin")
+
+    @property
+    def sparsity(self) -> str | None:
+        """'full' (every face and vertex is reached), 'faces' (zeros, but no vertex) or 'dense'."""
+        return self._value("sparsity")
+
+    @property
+    def strong_concavity(self) -> sympy.Expr | None:
+        """The infimum of -h'' on (0, 1)."""
+        return self._value("strong_concavity")
+
+    @property
+    def smoothness(self) -> sympy.Expr | None:
+        """1/strong_concavity, a Lipschitz constant of the prediction; oo if there is none."""
+        return self._value("smoothness")
+
+    @property
+    def twice_differentiable(self) -> bool | None:
+        """Whether the prediction is differentiable everywhere, the cut-off at 0 included."""
+        return self._value("twice_differentiable")
+
+    @property
+    def essentially_smooth(self) -> bool | None:
+        """Whether h' is infinite at 0, so that every probability is positive."""
+        return self._value("essentially_smooth")
+
+    def report(self) -> str:
+        """The whole derivation, in words and formulas."""
+        return reports.text(self)
+
+    def __repr__(self) -> str:
+        return reports.line(self)
+
+    # Parameters
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The free parameters and their ranges."""
+        return {p.name: p.range.describe(p.name) for p in self.derivation.entropy.parameters}
+
+    def bind(self, **values: Any) -> Regularizer:
+        """The member of the family at these parameter values."""
+        if not values:
+            return self
+        try:
+            key = tuple(sorted(values.items()))
+            hash(key)
+        except TypeError:
+            raise ParameterError(f"parameter values must be numbers; got {values!r}") from None
+        if key not in self._bound:
+            bound = self._rebind(values)
+            with self._lock:
+                if len(self._bound) >= 64:
+                    self._bound.clear()
+                self._bound[key] = bound
+        return self._bound[key]
+
+    # Numbers
+
+    def predict(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The probabilities that maximise <theta, p> + H(p)."""
+        return self._call("predict", params, theta, axis=axis)
+
+    def loss(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The Fenchel-Young loss of each row; y are integer labels or proportions."""
+        return self._call("loss", params, theta, y, axis=axis)
+
+    def grad(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The gradient of each row's loss, predict(theta) - y."""
+        return self._call("grad", params, theta, y, axis=axis)
+
+    def value_and_grad(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> tuple[Any, Any]:
+        """loss and grad from one solve."""
+        return self._call("value_and_grad", params, theta, y, axis=axis)  # type: ignore[no-any-return]
+
+    def jvp(self, theta: Any, v: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The derivative of predict at theta in the direction v."""
+        return self._call("jvp", params, theta, v, axis=axis)
+
+    def vjp(self, theta: Any, v: Any, *, axis: int = -1, **params: Any) -> Any:
+        """v times the Jacobian of predict, which is symmetric."""
+        return self._call("vjp", params, theta, v, axis=axis)
+
+    def jacobian(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The Jacobian of predict for each row, in two last dimensions."""
+        return self._call("jacobian", params, theta, axis=axis)
+
+    def threshold(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The tau of each row: predict is (-h')^{-1}(theta - tau) where that is positive."""
+        return self._call("threshold", params, theta, axis=axis)
+
+    def conjugate(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
+        """Omega*(theta), the largest value of <theta, p> + H(p)."""
+        return self._call("conjugate", params, theta, axis=axis)
+
+    def entropy(self, p: Any, *, axis: int = -1, **params: Any) -> Any:
+        """H(p), the sum of h over each row of probabilities."""
+        return self._call("entropy", params, p, axis=axis)
+
+    def bregman(self, y: Any, p: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The Bregman divergence B(y || p) of Omega = -H."""
+        return self._call("bregman", params, y, p, axis=axis)
+
+    def score(self, p: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
+        """The proper scoring rule S(p; y) = B(y || p) - Omega(y); Gini's is half the Brier score."""
+        return self._call("score", params, p, y, axis=axis)
+
+    # Code
+
+    def source(self) -> str:
+        """The standalone NumPy module whose functions run behind predict, loss and the others."""
+        self._require_bound()
+        return self._source
+
+    @functools.cached_property
+    def _source(self) -> str:
+        program = self.derivation.program
+        assert program is not None
+        return numpy_emitter.source(program, reports.header(self), truth_table(self.derivation))
+
+    @functools.cached_property
+    def _module(self) -> Any:
+        with self._lock:
+            return numpy_emitter.load(self._source, "fysym_emitted")
+
+    def _call(self, method: str, params: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        if params:
+            return self.bind(**params)._call(method, {}, *args, **kwargs)
+        self._require_bound()
+        module = self._module
+        try:
+            return getattr(module, method)(*args, **kwargs)
+        except module.InputError as error:
+            raise InputError(str(error)) from None
+
+    def _require_bound(self) -> None:
+        free = self.params
+        if free:
+            example = ", ".join(f"{name}=..." for name in free)
+            raise ParameterError(f"this is a family: bind({example}) first; ranges: {'; '.join(free.values())}")
+
+    def _user(self, value: Any) -> Any:
+        return self.derivation.entropy.user(value) if isinstance(value, sympy.Expr) else value
+
+    def _value(self, name: str) -> Any:
+        return self._user(self.derivation.theory.value(name))
+
+
+def _tidy(expr: sympy.Expr) -> sympy.Expr:
+    """The shortest of a few equal forms."""
+    forms = [expr]
+    for rewrite in (sympy.powsimp, sympy.factor_terms, sympy.expand, lambda e: sympy.powsimp(sympy.expand(e))):
+        try:
+            forms.append(rewrite(expr))
+        except Exception:  # a rewrite that fails is only not offered
+            continue
+    return min(forms, key=lambda e: (e.count_ops(), str(e)))
+
+
+def truth_table(derivation: Derivation) -> list[tuple[list[float], list[float]]]:
+    """Pairs of scores and predictions known to 50 digits, made by choosing p and tau = 0: theta = -h'(p)."""
+    entropy = derivation.entropy
+    slope = -sympy.diff(entropy.h, entropy.t)
+    table = []
+    for parts in ((1, 1), (3, 1), (1, 2, 5), (4, 3, 2, 1), (70, 20, 9, 1)):
+        p = [sympy.Rational(part, sum(parts)) for part in parts]
+        theta = [float(truth.evaluate(slope, {entropy.t: x})) for x in p]
+        if all(x == x and abs(x) != float("inf") for x in theta):
+            table.append((theta, [float(x) for x in p]))
+    return table

@@ -1,0 +1,203 @@
+"""Equal forms of an expression that lose fewer digits, or no range, in floating point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import sympy
+from sympy import S
+
+from . import truth
+
+
+class log1p(sympy.Function):  # type: ignore[misc]  # noqa: N801 (NumPy's name)
+    """log(1 + x), kept apart from log so that SymPy does not undo it."""
+
+    nargs = 1
+
+
+class expm1(sympy.Function):  # type: ignore[misc]  # noqa: N801 (NumPy's name)
+    """exp(x) - 1, kept apart from exp so that SymPy does not undo it."""
+
+    nargs = 1
+
+
+class ndtr(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's name)
+    """The normal distribution function (1 + erf(x/sqrt(2)))/2, without cancellation in its lower tail."""
+
+    nargs = 1
+
+
+class wrightomega(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's name)
+    """omega(z) = W(exp(z)) on the real line: Lambert's W without overflow."""
+
+    nargs = 1
+
+
+LARGEST_EXPONENT = 64
+LARGEST_ROOT = 100
+
+
+def is_awkward(expr: sympy.Expr) -> bool:
+    """Has the expression powers such as (1+t)^1000 or t^(1/10^9), on which SymPy's rewriting never ends?"""
+    for power in expr.atoms(sympy.Pow):
+        if power.exp.is_Rational and not power.base.is_number:
+            if power.exp.q > LARGEST_ROOT or (abs(power.exp) > LARGEST_EXPONENT and power.base.is_Add):
+                return True
+    return False
+
+
+def has_large_power(expr: sympy.Expr) -> bool:
+    return any(p.exp.is_Rational and abs(p.exp) > LARGEST_EXPONENT and p.base.is_Add for p in expr.atoms(sympy.Pow))
+
+
+def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """`expr` and equal forms of it, the plain ones first; all with the safe functions put in."""
+    seen = set()
+    for form in (
+        lambda e: e,
+        large_powers,
+        power_differences,
+        lambda e: power_differences(sympy.expand(e)) if not has_large_power(e) else e,
+        *(() if is_awkward(expr) else _REWRITES),
+    ):
+        try:
+            rewritten = safe(form(expr), x)
+        except Exception:  # a rewrite that fails is only not offered
+            continue
+        if rewritten not in seen:
+            seen.add(rewritten)
+            yield rewritten
+
+
+def _decaying(expr: sympy.Expr) -> sympy.Expr:
+    """A quotient of exponentials with exp(u) written as 1/exp(-u): e^s/(1+e^s) overflows, 1/(1+e^-s) does not."""
+    grown = {e: sympy.Dummy(positive=True) for e in expr.atoms(sympy.exp)}
+    flipped = expr.xreplace({e: 1 / x for e, x in grown.items()})
+    return sympy.cancel(flipped).xreplace({x: sympy.exp(-e.args[0]) for e, x in grown.items()})
+
+
+def _split_logs(expr: sympy.Expr) -> sympy.Expr:
+    """log((1+t)/2) as log(1+t) - log(2), so that constants can cancel."""
+    factored = expr.replace(lambda e: isinstance(e, sympy.log), lambda e: sympy.log(sympy.factor(e.args[0])))
+    return sympy.expand_log(factored, force=True)
+
+
+def safe(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
+    """Replace log(1+u), exp(u)-1, 1+erf(u), erfinv(1-u) and W(c exp(u)) by functions made for them."""
+    rules: tuple[tuple[Callable[[sympy.Expr], bool], Callable[[sympy.Expr], sympy.Expr]], ...] = (
+        (lambda e: isinstance(e, (sympy.sec, sympy.csc, sympy.cot)), _reciprocal),
+        (lambda e: isinstance(e, sympy.LambertW) and len(e.args) == 1, _omega),
+        (lambda e: isinstance(e, sympy.erfinv), _erfcinv),
+        (lambda e: e.is_Add, _normal),
+        (lambda e: e.is_Add, _expm1),
+        (lambda e: isinstance(e, sympy.log), _log1p),
+    )
+    for applies, rule in rules:
+        expr = expr.replace(lambda e, applies=applies: e.has(x) and applies(e), rule)
+    return expr
+
+
+def _reciprocal(e: sympy.Expr) -> sympy.Expr:
+    return {sympy.sec: 1 / sympy.cos(e.args[0]), sympy.csc: 1 / sympy.sin(e.args[0])}.get(
+        e.func, sympy.cos(e.args[0]) / sympy.sin(e.args[0])
+    )
+
+
+def _log1p(e: sympy.Expr) -> sympy.Expr:
+    rest = sympy.expand(e.args[0]) - 1
+    constant = rest.as_independent(*rest.free_symbols, as_Add=True)[0]
+    return log1p(rest) if constant == 0 else e
+
+
+def _expm1(e: sympy.Expr) -> sympy.Expr:
+    """exp(u) - 1 inside a sum: pairs a*exp(u) - a."""
+    constant, rest = e.as_independent(*e.free_symbols, as_Add=True)
+    for term in sympy.Add.make_args(rest):
+        factor, inner = term.as_independent(*term.free_symbols, as_Add=False)
+        if isinstance(inner, sympy.exp) and factor == -constant and constant != 0:
+            return factor * expm1(inner.args[0]) + (rest - term)
+    return e
+
+
+def _normal(e: sympy.Expr) -> sympy.Expr:
+    """a + a erf(u) = 2a ndtr(sqrt(2) u), and a - a erf(u) the same of -u."""
+    constant, rest = e.as_independent(*e.free_symbols, as_Add=True)
+    factor, inner = rest.as_independent(*rest.free_symbols, as_Add=False)
+    if isinstance(inner, sympy.erf) and constant in (factor, -factor):
+        side = 1 if factor == constant else -1
+        return 2 * constant * ndtr(sympy.expand(side * sympy.sqrt(2) * inner.args[0]))
+    return e
+
+
+def _erfcinv(e: sympy.Expr) -> sympy.Expr:
+    """erfinv(u - 1) = -erfcinv(u) and erfinv(1 - u) = erfcinv(u)."""
+    for sign in (1, -1):
+        shifted = 1 + sign * sympy.expand(e.args[0])
+        if shifted.as_independent(*shifted.free_symbols, as_Add=True)[0] == 0:
+            return -sign * sympy.erfcinv(shifted)
+    return e
+
+
+def _omega(e: sympy.Expr) -> sympy.Expr:
+    """W(c exp(u)) = omega(u + log c) for c > 0."""
+    argument = sympy.powsimp(e.args[0])
+    factor, inner = argument.as_independent(*argument.free_symbols, as_Add=False)
+    if isinstance(inner, sympy.exp) and truth.sign(factor) == 1:
+        return wrightomega(sympy.expand(inner.args[0]) + sympy.log(factor))
+    return e
+
+
+def large_powers(expr: sympy.Expr) -> sympy.Expr:
+    """u^c with a large c becomes exp(c log1p(u - 1)): u is then close to 1 and its digits count c times."""
+
+    def rewrite(power: sympy.Expr) -> sympy.Expr:
+        return sympy.exp(power.exp * log1p(sympy.expand(power.base) - 1))
+
+    return expr.replace(lambda e: e.is_Pow and e.exp.is_number and abs(e.exp) > 4 and e.base.is_Add, rewrite)
+
+
+def power_differences(expr: sympy.Expr) -> sympy.Expr:
+    """In each sum, a u^m + b u^n with m close to n becomes (a+b) u^n + a u^n expm1((m-n) log u).
+
+    Families such as (t - t^a)/(a-1) cancel as a -> 1; the rewritten form does not.
+    """
+    return expr.replace(lambda e: e.is_Add and len(e.free_symbols) == 1, _power_difference)
+
+
+def _power_difference(total: sympy.Add) -> sympy.Expr:
+    terms = []
+    bases = set()
+    for term in total.args:
+        factor, rest = term.as_independent(*total.free_symbols, as_Add=False)
+        base, exponent = rest.as_base_exp() if rest != 1 else (S.One, S.Zero)
+        if not exponent.is_Rational:
+            return total
+        if exponent != 0:
+            bases.add(base)
+        terms.append((factor, exponent))
+    if len(bases) != 1:
+        return total
+    x = bases.pop()
+    terms.sort(key=lambda term: term[1])
+    result = S.Zero
+    while terms:
+        factor, exponent = terms.pop()
+        if terms and exponent - terms[-1][1] < sympy.Rational(1, 4):
+            below, lower = terms.pop()
+            result += factor * x**lower * expm1((exponent - lower) * sympy.log(x))
+            terms.append((factor + below, lower))
+        else:
+            result += factor * x**exponent
+    return result
+
+
+_REWRITES: tuple[Callable[[sympy.Expr], sympy.Expr], ...] = (
+    sympy.factor_terms,
+    sympy.expand,
+    lambda e: sympy.expand(_split_logs(e)),
+    _decaying,
+    sympy.together,
+    sympy.simplify,
+    sympy.factor,
+)

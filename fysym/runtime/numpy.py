@@ -1,0 +1,504 @@
+"""Predictions and losses in NumPy, for any entropy given by a handful of scalar functions.
+
+With g = -h and q = (g')^{-1}, an entropy is a namespace `f` that holds
+  value, slope, curvature   g, g', g'' at 0 < t < 1
+  inverse, coinverse        q(s) and 1 - q(s) at slope_low < s < slope_high
+  weight                    q'(s), given t = q(s) and s
+  value_low, ..., slope_high, curvature_high   limits of g, g', g'' at 0 and 1
+  newton, exponential       whether q is convex, and whether it is a multiple of exp(rate * s)
+Scores come as rows (n, d) in float64.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+# -- emitted from here --
+
+EPS = 2.0**-52
+TINY = 2.0**-1022
+BELOW_ONE = 1.0 - 2.0**-53
+
+
+def quiet(function: Any) -> Any:
+    """Run with NumPy's floating-point warnings off: infinities are values here, not accidents."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+# Scalar functions, extended to the closed interval and beyond the slopes at its ends.
+
+
+def inside(t: Any) -> Any:
+    """t moved off the end points, where only stored limits make sense."""
+    return np.minimum(np.maximum(t, TINY), BELOW_ONE)
+
+
+def value(f: Any, t: Any) -> Any:
+    """g(t) on [0, 1]."""
+    return np.where(t <= 0.0, f.value_low, np.where(t >= 1.0, f.value_high, f.value(inside(t))))
+
+
+def slope(f: Any, t: Any) -> Any:
+    """g'(t) on [0, 1]."""
+    return np.where(t <= 0.0, f.slope_low, np.where(t >= 1.0, f.slope_high, f.slope(inside(t))))
+
+
+def predict_one(f: Any, s: Any) -> Any:
+    """q(s), which is 0 at or below slope_low and 1 at or above slope_high."""
+    within = (s > f.slope_low) & (s < f.slope_high)
+    t = np.minimum(np.maximum(f.inverse(np.where(within, s, f.slope_middle)), 0.0), 1.0)
+    return np.where(within, t, np.where(s >= f.slope_high, 1.0, 0.0))
+
+
+def complement(f: Any, s: Any) -> Any:
+    """1 - q(s), without cancellation where q(s) is close to 1."""
+    within = (s > f.slope_low) & (s < f.slope_high)
+    e = np.minimum(np.maximum(f.coinverse(np.where(within, s, f.slope_middle)), 0.0), 1.0)
+    return np.where(within, e, np.where(s >= f.slope_high, 0.0, 1.0))
+
+
+def weights(f: Any, p: Any, s: Any) -> Any:
+    """w = 1/g''(p) on the support and 0 off it; at p = 1 by the stored limit."""
+    w = np.where(p >= 1.0, 1.0 / f.curvature_high, f.weight(inside(p), s))
+    return np.minimum(np.where(p > 0.0, w, 0.0), 1e290)
+
+
+# The threshold: the root tau of sum_j q(theta_j - tau) = 1.
+
+
+def solve(f: Any, theta: Any) -> SimpleNamespace:
+    """Predictions `p` of rows of scores, with `s` = theta - tau, `tau`, and where scores are `masked`.
+
+    NaN in a row, or a row of only -inf, makes that row NaN; +inf shares all of the mass.
+    """
+    top = np.argmax(theta, axis=1)
+    rows = np.arange(len(theta))
+    largest = theta[rows, top]
+    x = theta - largest[:, None]
+    unbounded = np.isposinf(largest)
+    if unbounded.any():
+        x[unbounded] = np.where(np.isposinf(theta[unbounded]), 0.0, -np.inf)
+    masked = np.isneginf(x)
+    bad = np.isnan(largest) | np.isneginf(largest)
+    x[bad] = 0.0
+    if f.exponential is not None:
+        u, p = exponential_threshold(f, x)
+    else:
+        u, p = newton_threshold(f, x, top, masked)
+    s = x - u[:, None]
+    tau = largest + u
+    for array in (p, s, tau):
+        array[bad] = np.nan
+    return SimpleNamespace(p=p, s=s, tau=tau, masked=masked)
+
+
+def exponential_threshold(f: Any, x: Any) -> tuple[Any, Any]:
+    """The closed form where q(s) = scale * exp(rate * s): a softmax."""
+    rate, scale = f.exponential
+    e = np.exp(rate * x)
+    total = e.sum(axis=1)
+    e /= total[:, None]
+    return np.log(scale * total) / rate, e
+
+
+def newton_threshold(f: Any, x: Any, top: Any, masked: Any) -> tuple[Any, Any]:
+    """Newton's method inside a bracket, on rows whose largest score is 0."""
+    n, _ = x.shape
+    classes = x.shape[1] - np.count_nonzero(masked, axis=1)
+    sure = classes <= 1
+    u = np.full(n, -(f.slope_high if np.isfinite(f.slope_high) else f.slope_middle))
+    p = np.zeros_like(x)
+    p[sure, top[sure]] = 1.0
+    todo = np.flatnonzero(~sure)
+    if len(todo):
+        u[todo], p[todo] = search(f, x[todo], top[todo], classes[todo])
+    return u, p
+
+
+def excess(f: Any, x: Any, top: Any, u: Any) -> tuple[Any, ...]:
+    """sum_j q(x_j - u) - 1 with its scale, the derivative's weights and q itself.
+
+    The largest probability enters through its complement, so that tiny remainders keep their digits.
+    """
+    rows = np.arange(len(x))
+    s = x - u[:, None]
+    p = predict_one(f, s)
+    w = weights(f, p, s)
+    largest = p[rows, top].copy()
+    p[rows, top] = 0.0
+    rest = p.sum(axis=1)
+    p[rows, top] = largest
+    missing = complement(f, -u)
+    return rest - missing, rest + missing, w, p
+
+
+def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
+    """The threshold and the prediction of each row, which has at least two scores above -inf."""
+    high = -f.slope(1.0 / classes)
+    high = high + 8 * EPS * (1.0 + np.abs(high))
+    low = np.full(len(x), -f.slope_high) if np.isfinite(f.slope_high) else expand(f, x, top, high)
+    low = np.minimum(low, high)
+    u = low.copy()
+    p_out = np.empty_like(x)
+    todo = np.arange(len(x))
+    width = high - low
+    for iteration in range(200):
+        xs = x[todo]
+        f_u, scale, w, p = excess(f, xs, top[todo], u[todo])
+        total = w.sum(axis=1)
+        step = f_u / np.where(total > 0.0, total, 1.0)
+        done = (np.abs(f_u) <= 4 * EPS * scale) | (np.abs(step) <= 0.5 * EPS * np.abs(u[todo]))
+        done |= high[todo] - low[todo] <= 2 * EPS * np.maximum(np.abs(low[todo]), np.abs(high[todo]))
+        done |= (f_u <= 0.0) & (u[todo] <= low[todo])
+        if iteration == 199:
+            done[:] = True
+        if done.any():
+            p_out[todo[done]] = settle(p[done], w[done], step[done])
+        above = f_u > 0.0
+        low[todo] = np.where(above, u[todo], low[todo])
+        high[todo] = np.where(above, high[todo], u[todo])
+        following = u[todo] + np.where(total > 0.0, step, np.inf)
+        halve = ~((following > low[todo]) & (following < high[todo]))
+        if iteration % 3 == 2:
+            now = high[todo] - low[todo]
+            if not f.newton or iteration > 30:
+                halve |= now > 0.5 * width[todo]
+            width[todo] = now
+        following = np.where(halve, 0.5 * (low[todo] + high[todo]), following)
+        todo = todo[~done]
+        if len(todo) == 0:
+            break
+        u[todo] = following[~done]
+    return u, p_out
+
+
+def expand(f: Any, x: Any, top: Any, high: Any) -> Any:
+    """A left end of the bracket where g'(1) is infinite: go left until the sum is at least 1."""
+    distance = np.ones(len(x))
+    low = high - distance
+    todo = np.arange(len(x))
+    while len(todo):
+        f_u = excess(f, x[todo], top[todo], low[todo])[0]
+        todo = todo[(f_u < 0.0) & (complement(f, -low[todo]) > 1e-40)]
+        distance[todo] *= 2.0
+        low[todo] = high[todo] - distance[todo]
+    return low
+
+
+def settle(p: Any, w: Any, step: Any) -> Any:
+    """The last Newton step, taken in p: it restores the sum beyond the resolution of tau."""
+    p = np.minimum(np.maximum(p - w * step[:, None], 0.0), 1.0)
+    return p / p.sum(axis=1)[:, None]
+
+
+# Losses and derivatives, from a solved row.
+
+
+def gap(f: Any, solved: Any, y: Any) -> Any:
+    """The loss of each row: sum_j (s_j p_j - g(p_j)) - (s_j y_j - g(y_j)), each term at least 0."""
+    p, s = solved.p, solved.s
+    at_p = np.where(p > 0.0, s * p, 0.0) - value(f, p)
+    at_y = np.where(y > 0.0, s * y, 0.0) - value(f, y)
+    terms = np.where(p == y, 0.0, np.maximum(at_p - at_y, 0.0))
+    terms = np.where(solved.masked, np.where(y > 0.0, np.inf, 0.0), terms)
+    total = terms.sum(axis=1)
+    total[np.isnan(p).any(axis=1)] = np.nan
+    return total
+
+
+def conjugate_rows(f: Any, solved: Any) -> Any:
+    """Omega*(theta) = tau + sum_j (s_j p_j - g(p_j))."""
+    p, s = solved.p, solved.s
+    terms = np.where(p > 0.0, s * p, 0.0) - value(f, p)
+    total = np.where(solved.masked, 0.0, terms).sum(axis=1)
+    total[np.isnan(p).any(axis=1)] = np.nan
+    return solved.tau + total
+
+
+def jvp_rows(f: Any, solved: Any, v: Any) -> Any:
+    """J v with J = diag(w) - w w^T / sum(w).
+
+    The coordinate with the largest weight is minus the sum of the others, so that w = oo does no harm.
+    """
+    p = solved.p
+    w = weights(f, p, solved.s)
+    w[np.isnan(p)] = np.nan
+    v = np.where(w == 0.0, 0.0, v)
+    total = w.sum(axis=1, keepdims=True)
+    mean = (w * v).sum(axis=1, keepdims=True) / np.where(total == 0.0, 1.0, total)
+    result = w * (v - mean)
+    rows, heaviest = np.arange(len(w)), np.argmax(w, axis=1)
+    result[rows, heaviest] = 0.0
+    result[rows, heaviest] = -result.sum(axis=1)
+    return result
+
+
+def jacobian_rows(f: Any, solved: Any) -> Any:
+    """J of each row, (n, d, d), symmetric, rows summing to 0."""
+    p = solved.p
+    w = weights(f, p, solved.s)
+    w[np.isnan(p)] = np.nan
+    total = w.sum(axis=1)[:, None, None]
+    share = w[:, :, None] / np.where(total == 0.0, 1.0, total)
+    result = -share * w[:, None, :]
+    k = np.arange(w.shape[1])
+    result[:, k, k] = 0.0
+    result[:, k, k] = -result.sum(axis=2)
+    return result
+
+
+def bregman_rows(f: Any, y: Any, p: Any) -> Any:
+    """B(y || p) = sum_j g(y_j) - g(p_j) - g'(p_j) (y_j - p_j), each term at least 0."""
+    terms = value(f, y) - value(f, p) - slope(f, p) * (y - p)
+    return np.where(y == p, 0.0, np.maximum(terms, 0.0)).sum(axis=1)
+
+
+def score_rows(f: Any, y: Any, p: Any) -> Any:
+    """S(p; y) = B(y || p) - Omega(y) = -Omega(p) - <grad Omega(p), y - p>."""
+    terms = -value(f, p) - np.where(y == p, 0.0, slope(f, p) * (y - p))
+    return terms.sum(axis=1)
+
+
+# From what a user holds to rows, and back.
+
+
+def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
+    """Any array-like to `rows` (n, d) in float64 that are ours to change, with what it takes to undo that."""
+    if isinstance(array, np.ma.MaskedArray):
+        array = array.astype(np.result_type(array.dtype, np.float32)).filled(-np.inf)
+    try:
+        array = np.asarray(array)
+        if array.dtype == object or array.dtype.kind in "biu":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be an array of real numbers: {error}") from None
+    if array.dtype.kind != "f":
+        raise InputError(f"{what} must be an array of real numbers, not of {array.dtype}")
+    if array.ndim == 0:
+        raise InputError(f"{what} must have at least one dimension, of the classes; got a single number")
+    if not -array.ndim <= axis < array.ndim:
+        raise InputError(f"axis {axis} does not exist in {what} of shape {array.shape}")
+    if array.shape[axis] == 0:
+        raise InputError(f"{what} has no classes: its shape is {array.shape} and axis {axis} has length 0")
+    moved = np.moveaxis(array, axis, -1)
+    rows = moved.reshape(-1, moved.shape[-1]).astype(np.float64)
+    dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
+    return SimpleNamespace(rows=rows, batch=moved.shape[:-1], shape=array.shape, axis=axis, dtype=dtype)
+
+
+def back(given: Any, rows: Any) -> Any:
+    """Rows of results in the shape, axis and dtype of what was given."""
+    full = rows.reshape(*given.batch, rows.shape[-1])
+    return np.moveaxis(full, -1, given.axis).astype(given.dtype)
+
+
+def back_batch(given: Any, values: Any) -> Any:
+    """One number a row, in the shape of the batch; a scalar for a single vector."""
+    return values.reshape(given.batch).astype(given.dtype)[()]
+
+
+def targets(y: Any, given: Any) -> Any:
+    """Labels or proportions to rows of proportions (n, d), checked."""
+    array = np.asarray(y)
+    n, d = given.rows.shape
+    if array.dtype.kind in "iu" and array.shape == given.batch:
+        return one_hot(array.reshape(-1), n, d, given.batch)
+    if array.shape != given.shape:
+        hint = " (labels must be integers)" if array.shape == given.batch else ""
+        raise InputError(
+            f"y has shape {array.shape} and type {array.dtype}{hint}; for scores of shape {given.shape} it must be "
+            f"integer labels of shape {given.batch} or proportions of shape {given.shape}"
+        )
+    return proportions(as_rows(array, given.axis, "y"), "y")
+
+
+def one_hot(labels: Any, n: int, d: int, batch: tuple[int, ...]) -> Any:
+    bad = (labels < 0) | (labels >= d)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"label {labels[row]} in {row_name(row, batch)} is not a class: there are {d}, 0 to {d - 1}")
+    rows = np.zeros((n, d))
+    rows[np.arange(n), labels.astype(np.int64)] = 1.0
+    return rows
+
+
+def proportions(given: Any, what: str) -> Any:
+    """Rows that must be non-negative and sum to 1."""
+    rows = given.rows
+    bad = ~(rows >= 0.0).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        worst = rows[row][~(rows[row] >= 0.0)][0]
+        raise InputError(f"{what} must not be negative: {row_name(row, given.batch)} contains {worst:g}")
+    total = rows.sum(axis=1)
+    bad = ~(np.abs(total - 1.0) <= (1e-6 if given.dtype == np.float64 else 1e-3))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{what} must sum to 1: {row_name(row, given.batch)} sums to {total[row]:g}")
+    return rows
+
+
+def row_name(row: int, batch: tuple[int, ...]) -> str:
+    if len(batch) == 0:
+        return "the vector"
+    index = np.unravel_index(row, batch)
+    return f"row {index[0]}" if len(batch) == 1 else f"row {tuple(int(i) for i in index)}"
+
+
+def like(v: Any, given: Any) -> Any:
+    """A direction v as rows; it must have the shape of theta."""
+    other = as_rows(v, given.axis, "v")
+    if other.shape != given.shape:
+        raise InputError(f"v has shape {other.shape}; it must have the shape of theta, {given.shape}")
+    return other.rows
+
+
+class Kernel:
+    """What a user calls: any array-like in, the same shape and precision out."""
+
+    def __init__(self, f: Any) -> None:
+        self.f = f
+
+    @quiet
+    def predict(self, theta: Any, axis: int = -1) -> Any:
+        """The probabilities that maximise <theta, p> + H(p)."""
+        given = as_rows(theta, axis)
+        return back(given, solve(self.f, given.rows).p)
+
+    @quiet
+    def threshold(self, theta: Any, axis: int = -1) -> Any:
+        """The tau of each row, with p_j = q(theta_j - tau)."""
+        given = as_rows(theta, axis)
+        return back_batch(given, solve(self.f, given.rows).tau)
+
+    @quiet
+    def conjugate(self, theta: Any, axis: int = -1) -> Any:
+        """Omega*(theta), the largest <theta, p> + H(p)."""
+        given = as_rows(theta, axis)
+        return back_batch(given, conjugate_rows(self.f, solve(self.f, given.rows)))
+
+    @quiet
+    def value_and_grad(self, theta: Any, y: Any, axis: int = -1) -> tuple[Any, Any]:
+        """The loss of each row and its gradient p - y; y are labels or proportions."""
+        given = as_rows(theta, axis)
+        wanted = targets(y, given)
+        solved = solve(self.f, given.rows)
+        return back_batch(given, gap(self.f, solved, wanted)), back(given, solved.p - wanted)
+
+    def loss(self, theta: Any, y: Any, axis: int = -1) -> Any:
+        """The loss of each row."""
+        return self.value_and_grad(theta, y, axis)[0]
+
+    def grad(self, theta: Any, y: Any, axis: int = -1) -> Any:
+        """The gradient p - y of each row's loss."""
+        return self.value_and_grad(theta, y, axis)[1]
+
+    @quiet
+    def jvp(self, theta: Any, v: Any, axis: int = -1) -> Any:
+        """The derivative of the prediction in the direction v."""
+        given = as_rows(theta, axis)
+        direction = like(v, given)
+        return back(given, jvp_rows(self.f, solve(self.f, given.rows), direction))
+
+    def vjp(self, theta: Any, v: Any, axis: int = -1) -> Any:
+        """v times the Jacobian, which is symmetric: the same as jvp."""
+        return self.jvp(theta, v, axis)
+
+    @quiet
+    def jacobian(self, theta: Any, axis: int = -1) -> Any:
+        """The Jacobian of each row's prediction, in two last dimensions."""
+        given = as_rows(theta, axis)
+        d = given.rows.shape[1]
+        return jacobian_rows(self.f, solve(self.f, given.rows)).reshape(*given.batch, d, d).astype(given.dtype)
+
+    @quiet
+    def entropy(self, p: Any, axis: int = -1) -> Any:
+        """H(p), the sum of h over each row."""
+        given = as_rows(p, axis, "p")
+        return back_batch(given, -value(self.f, proportions(given, "p")).sum(axis=1))
+
+    @quiet
+    def bregman(self, y: Any, p: Any, axis: int = -1) -> Any:
+        """The Bregman divergence B(y || p) of Omega = -H."""
+        given = as_rows(p, axis, "p")
+        return back_batch(given, bregman_rows(self.f, targets(y, given), proportions(given, "p")))
+
+    @quiet
+    def score(self, p: Any, y: Any, axis: int = -1) -> Any:
+        """The proper scoring rule S(p; y) = B(y || p) - Omega(y); lower is better."""
+        given = as_rows(p, axis, "p")
+        return back_batch(given, score_rows(self.f, targets(y, given), proportions(given, "p")))
+
+
+# The inverse of g' where it has no closed form.
+
+
+def make_inverse(f: Any) -> tuple[Any, Any]:
+    """Functions inverse(s) and coinverse(s) by Newton's method from a table of slopes.
+
+    Below slope_middle = g'(1/2) the unknown is t, above it e = 1 - t, so both ends keep their digits.
+    `kinks` lists (t, g'(t-), g'(t+)) where h has a corner: between those two slopes q stays at t.
+    """
+    grid = np.concatenate([np.geomspace(1e-300, 1 / 64, 320)[:-1], np.linspace(1 / 64, 0.5, 63)])
+    left = table(grid, f.slope(grid), [k for k in f.kinks if k[0] <= 0.5])
+    flipped = [(1.0 - t, -after, -before) for t, before, after in f.kinks if t >= 0.5]
+    right = table(grid, -f.coslope(grid), flipped)
+
+    def halves(s: Any) -> tuple[Any, Any]:
+        s = np.asarray(s, dtype=np.float64)
+        upper = s > f.slope_middle
+        t = np.empty_like(s)
+        t[~upper] = descend(s[~upper], left, f.slope, f.curvature)
+        t[upper] = descend(-s[upper], right, lambda e: -f.coslope(e), f.cocurvature)
+        return t, upper
+
+    def inverse(s: Any) -> Any:
+        t, upper = halves(s)
+        return np.where(upper, 1.0 - t, t)
+
+    def coinverse(s: Any) -> Any:
+        t, upper = halves(s)
+        return np.where(upper, t, 1.0 - t)
+
+    return inverse, coinverse
+
+
+def table(t: Any, slopes: Any, kinks: list[tuple[float, float, float]]) -> tuple[Any, Any]:
+    """Increasing points and slopes that bracket every inverse; a kink is a flat step in it."""
+    for at, before, after in kinks:
+        k = np.searchsorted(t, at)
+        t = np.concatenate([t[:k], [at, at], t[k:]])
+        slopes = np.concatenate([slopes[:k], [before, after], slopes[k:]])
+    return t, np.maximum.accumulate(slopes)
+
+
+def descend(s: Any, points: tuple[Any, Any], slope: Any, curvature: Any) -> Any:
+    """The t with slope(t) = s: Newton's method kept inside its cell of the table."""
+    grid, slopes = points
+    cell = np.searchsorted(slopes, s)
+    low = np.where(cell > 0, grid[np.maximum(cell - 1, 0)], 0.0)
+    high = grid[np.minimum(cell, len(grid) - 1)]
+    t = 0.5 * (low + high)
+    for iteration in range(64):
+        miss = slope(np.maximum(t, TINY)) - s
+        low, high = np.where(miss < 0.0, t, low), np.where(miss < 0.0, high, t)
+        following = t - miss / curvature(np.maximum(t, TINY))
+        outside = ~((following >= low) & (following <= high))
+        following = np.where(outside, 0.5 * (low + high), following)
+        moved = np.abs(following - t) > 2 * EPS * t
+        t = np.where(low == high, low, following)
+        if not moved.any():
+            break
+    return t

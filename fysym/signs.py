@@ -1,0 +1,440 @@
+"""Proofs that an expression keeps one sign on 0 < t < 1.
+
+A proof is a tree: each node claims a sign, names the rule that gives it, and rests on its children.
+Every symbol other than t must be declared positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import S
+
+from . import truth
+from .boundary import end_limit
+from .deadline import Deadline, StepTimeout
+from .rewrite import is_awkward
+
+MAX_DEGREE = 240
+MAX_OPERATIONS = 4000
+
+
+@dataclass(frozen=True)
+class Proof:
+    """`expr` has this sign on the whole interval; `strict` when it has no zero there, else zeros are isolated."""
+
+    expr: sympy.Expr
+    sign: int
+    strict: bool
+    rule: str
+    children: tuple[Proof, ...] = ()
+    note: str = ""
+
+    def lines(self, indent: int = 0) -> Iterator[str]:
+        """The argument in words, one line a step."""
+        relation = {(1, True): "> 0", (-1, True): "< 0", (1, False): ">= 0", (-1, False): "<= 0"}
+        words = f"{self.expr} {relation[self.sign, self.strict]}: {self.rule}"
+        yield "  " * indent + words + (f", {self.note}" if self.note else "")
+        for child in self.children:
+            yield from child.lines(indent + 1)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Exact ends between which an expression stays, and whether each end is left out."""
+
+    low: sympy.Expr
+    high: sympy.Expr
+    low_open: bool = False
+    high_open: bool = False
+
+
+UNBOUNDED = Bounds(-S.Infinity, S.Infinity, True, True)
+
+
+def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 2) -> Proof | None:
+    """A proof that f is positive or negative on 0 < t < 1 (isolated zeros allowed), or None."""
+    if f.count_ops() > MAX_OPERATIONS:
+        return None
+    for attempt in (_by_rules, _by_forms, _by_sturm):
+        proof = _within(deadline, attempt, f, t)
+        if proof is not None:
+            return proof
+    if depth == 0 or f.free_symbols != {t}:
+        return None
+    return _within(deadline, _by_extremes, f, t, deadline) or _by_monotonicity(f, t, deadline, depth)
+
+
+def _within(
+    deadline: Deadline, attempt: Callable[..., Proof | None], *args: Any
+) -> Proof | None:
+    try:
+        return deadline.run(attempt, *args, share=0.12)
+    except StepTimeout:
+        return None
+    except Exception:  # a SymPy routine that fails proves nothing
+        return None
+
+
+# --- rules that read the sign off the expression -------------------------------------------------
+
+
+def _by_rules(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
+    return _rules(f, t, {})
+
+
+def _rules(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof | None]) -> Proof | None:
+    if f not in memo:
+        memo[f] = _rules_uncached(f, t, memo)
+    return memo[f]
+
+
+def _rules_uncached(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof | None]) -> Proof | None:
+    if not f.free_symbols:
+        sign = truth.sign(f)
+        return Proof(f, sign, True, "a number") if sign else None
+    if f.is_Symbol:
+        return Proof(f, 1, True, "positive by its range") if f.is_positive else None
+    if f.is_Mul:
+        return _product(f, [_rules(factor, t, memo) for factor in f.args])
+    if f.is_Pow and not f.base.is_number:
+        return _power(f, _rules(f.base, t, memo), f.base)
+    if isinstance(f, sympy.exp) or (f.is_Pow and truth.sign(f.base) == 1):
+        exponent = f.args[0] if isinstance(f, sympy.exp) else f.exp
+        return Proof(f, 1, True, "an exponential") if exponent.is_extended_real is not False else None
+    if f.is_Add:
+        proof = _sum(f, [_rules(term, t, memo) for term in f.args])
+        if proof is not None:
+            return proof
+    bounds = bounds_of(f, t)
+    for sign, end, end_open in ((1, bounds.low, bounds.low_open), (-1, bounds.high, bounds.high_open)):
+        side = S.Zero if end == 0 else (truth.sign(end) if end.is_finite else None)
+        if side == 0 or side == sign:
+            strict = side == sign or end_open
+            return Proof(f, sign, strict, "its range", note=f"between {bounds.low} and {bounds.high}")
+    return None
+
+
+def _product(f: sympy.Expr, factors: list[Proof | None]) -> Proof | None:
+    known = [p for p in factors if p is not None]
+    if len(known) < len(factors):
+        return None
+    sign = 1
+    for proof in known:
+        sign *= proof.sign
+    return Proof(f, sign, all(p.strict for p in known), "a product", tuple(known))
+
+
+def _power(f: sympy.Pow, base: Proof | None, base_expr: sympy.Expr) -> Proof | None:
+    exponent = f.exp
+    if base is not None and base.sign > 0 and (base.strict or exponent.is_positive):
+        return Proof(f, 1, base.strict, "a power of a positive base", (base,))
+    if not exponent.is_Integer:
+        return None
+    if exponent % 2 == 0:
+        if exponent < 0 and (base is None or not base.strict):
+            return None
+        return Proof(f, 1, base is not None and base.strict, "an even power", (base,) if base else ())
+    if base is not None and base.sign < 0 and (base.strict or exponent > 0):
+        return Proof(f, -1, base.strict, "an odd power of a negative base", (base,))
+    return None
+
+
+def _sum(f: sympy.Expr, terms: list[Proof | None]) -> Proof | None:
+    known = [p for p in terms if p is not None]
+    if len(known) < len(terms) or len({p.sign for p in known}) != 1:
+        return None
+    return Proof(f, known[0].sign, any(p.strict for p in known), "a sum of terms of one sign", tuple(known))
+
+
+# --- exact ranges --------------------------------------------------------------------------------
+
+_x = sympy.Dummy("x", real=True)
+# Monotone functions: +1 or -1, the range of arguments where that holds, and the values at its ends.
+_MONOTONE: dict[Any, tuple[int, sympy.Expr, sympy.Expr, sympy.Expr, sympy.Expr]] = {
+    sympy.exp: (1, -S.Infinity, S.Infinity, S.Zero, S.Infinity),
+    sympy.log: (1, S.Zero, S.Infinity, -S.Infinity, S.Infinity),
+    sympy.atan: (1, -S.Infinity, S.Infinity, -S.Pi / 2, S.Pi / 2),
+    sympy.tanh: (1, -S.Infinity, S.Infinity, -S.One, S.One),
+    sympy.sinh: (1, -S.Infinity, S.Infinity, -S.Infinity, S.Infinity),
+    sympy.asinh: (1, -S.Infinity, S.Infinity, -S.Infinity, S.Infinity),
+    sympy.cosh: (1, S.Zero, S.Infinity, S.One, S.Infinity),
+    sympy.erf: (1, -S.Infinity, S.Infinity, -S.One, S.One),
+    sympy.erfc: (-1, -S.Infinity, S.Infinity, S(2), S.Zero),
+    sympy.erfinv: (1, -S.One, S.One, -S.Infinity, S.Infinity),
+    sympy.erfcinv: (-1, S.Zero, S(2), S.Infinity, -S.Infinity),
+    sympy.asin: (1, -S.One, S.One, -S.Pi / 2, S.Pi / 2),
+    sympy.acos: (-1, -S.One, S.One, S.Pi, S.Zero),
+    sympy.atanh: (1, -S.One, S.One, -S.Infinity, S.Infinity),
+    sympy.acosh: (1, S.One, S.Infinity, S.Zero, S.Infinity),
+    sympy.tan: (1, -S.Pi / 2, S.Pi / 2, -S.Infinity, S.Infinity),
+    sympy.LambertW: (1, -sympy.exp(-1), S.Infinity, -S.One, S.Infinity),
+}
+
+
+def bounds_of(f: sympy.Expr, t: sympy.Symbol) -> Bounds:
+    """Exact bounds of f for 0 < t < 1, by monotone rules on its parts."""
+    if f == t:
+        return Bounds(S.Zero, S.One, True, True)
+    if not f.free_symbols:
+        return Bounds(f, f)
+    if f.is_Symbol:
+        return Bounds(S.Zero, S.Infinity, True, True) if f.is_positive else UNBOUNDED
+    if f.is_Add:
+        parts = [bounds_of(term, t) for term in f.args]
+        low, high = sum(p.low for p in parts), sum(p.high for p in parts)
+        if low is S.NaN or high is S.NaN:
+            return UNBOUNDED
+        return Bounds(low, high, any(p.low_open for p in parts), any(p.high_open for p in parts))
+    if f.is_Mul:
+        result = Bounds(S.One, S.One)
+        for factor in f.args:
+            result = _times(result, bounds_of(factor, t))
+        return result
+    if f.is_Pow and f.exp.is_number and f.exp.is_real:
+        return _powered(bounds_of(f.base, t), f.exp)
+    if len(f.args) != 1:
+        return UNBOUNDED
+    inner = bounds_of(f.args[0], t)
+    if f.func in _MONOTONE:
+        return _monotone(f.func, inner)
+    if isinstance(f, sympy.sin):
+        return _sine(inner)
+    if isinstance(f, sympy.cos):
+        quarter = S.Pi / 2
+        return _sine(Bounds(inner.low + quarter, inner.high + quarter, inner.low_open, inner.high_open))
+    return UNBOUNDED
+
+
+def _at_least(a: sympy.Expr, b: sympy.Expr) -> bool:
+    """a >= b for exact numbers or infinities; False when it cannot be told."""
+    if a == b or a == S.Infinity or b == -S.Infinity:
+        return True
+    if a == -S.Infinity or b == S.Infinity:
+        return False
+    sign = truth.sign(a - b)
+    return sign is not None and sign >= 0
+
+
+def _monotone(function: Any, inner: Bounds) -> Bounds:
+    direction, first, last, at_first, at_last = _MONOTONE[function]
+    if not (_at_least(inner.low, first) and _at_least(last, inner.high)):
+        return UNBOUNDED
+    low, high = (
+        at_first if end == first else at_last if end == last else function(end) for end in (inner.low, inner.high)
+    )
+    low_open, high_open = inner.low_open or low.is_infinite, inner.high_open or high.is_infinite
+    return Bounds(low, high, low_open, high_open) if direction > 0 else Bounds(high, low, high_open, low_open)
+
+
+def _times(a: Bounds, b: Bounds) -> Bounds:
+    """The product of two ranges; only those that do not straddle 0, a number times a range included."""
+    sign = 1
+    sides = []
+    for r in (a, b):
+        if _at_least(r.low, S.Zero):
+            sides.append(r)
+        elif _at_least(S.Zero, r.high):
+            sign = -sign
+            sides.append(Bounds(-r.high, -r.low, r.high_open, r.low_open))
+        else:
+            return _straddling(a, b)
+    p, q = sides
+    low, high = p.low * q.low, p.high * q.high
+    if low is S.NaN or high is S.NaN:
+        return Bounds(S.Zero, S.Infinity, False, True) if sign > 0 else Bounds(-S.Infinity, S.Zero, True, False)
+    low_open = (p.low_open or q.low_open) if low != 0 else not _attains_zero(p, q)
+    high_open = p.high_open or q.high_open
+    return Bounds(low, high, low_open, high_open) if sign > 0 else Bounds(-high, -low, high_open, low_open)
+
+
+def _attains_zero(p: Bounds, q: Bounds) -> bool:
+    return any(r.low == 0 and not r.low_open for r in (p, q))
+
+
+def _straddling(a: Bounds, b: Bounds) -> Bounds:
+    """A range times a finite range that contains 0: the largest product of ends, closed to be safe."""
+    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    if any(c is S.NaN or c.is_infinite for c in corners):
+        return UNBOUNDED
+    low, high = corners[0], corners[0]
+    for corner in corners[1:]:
+        low = corner if _at_least(low, corner) else low
+        high = corner if _at_least(corner, high) else high
+    return Bounds(low, high)
+
+
+def _powered(base: Bounds, exponent: sympy.Expr) -> Bounds:
+    if not _at_least(base.low, S.Zero):
+        if not (exponent.is_Integer and exponent > 0):
+            return UNBOUNDED
+        if exponent % 2 == 1:
+            return Bounds(base.low**exponent, base.high**exponent, base.low_open, base.high_open)
+        size = base.high if _at_least(base.high, -base.low) else -base.low
+        return Bounds(S.Zero, size**exponent)
+    ends = [
+        S.Infinity if end == 0 and exponent < 0 else (S.Zero if end.is_infinite and exponent < 0 else end**exponent)
+        for end in (base.low, base.high)
+    ]
+    if exponent > 0:
+        return Bounds(ends[0], ends[1], base.low_open, base.high_open)
+    return Bounds(ends[1], ends[0], base.high_open, base.low_open or ends[0].is_infinite)
+
+
+def _sine(inner: Bounds) -> Bounds:
+    """sin on an arch [k pi, (k+1) pi] or on a rise or fall between two extremes; else [-1, 1]."""
+    anything = Bounds(-S.One, S.One)
+    if inner.low.is_infinite or inner.high.is_infinite:
+        return anything
+    k = sympy.floor(inner.low / S.Pi)
+    if k.is_Integer and _at_least((k + 1) * S.Pi, inner.high):
+        ends = [(sympy.sin(inner.low), inner.low_open), (sympy.sin(inner.high), inner.high_open)]
+        sign = 1 if k % 2 == 0 else -1
+        (a, a_open), (b, b_open) = ((sign * value, is_open) for value, is_open in ends)
+        low, low_open = (b, b_open) if _at_least(a, b) else (a, a_open)
+        if a == b:
+            low_open = a_open and b_open
+        return Bounds(low, S.One, low_open) if sign > 0 else Bounds(-S.One, -low, False, low_open)
+    k = sympy.floor(inner.low / S.Pi + S.Half)
+    if k.is_Integer and _at_least((k + S.Half) * S.Pi, inner.high):
+        low, high = sympy.sin(inner.low), sympy.sin(inner.high)
+        if k % 2 == 0:
+            return Bounds(low, high, inner.low_open, inner.high_open)
+        return Bounds(high, low, inner.high_open, inner.low_open)
+    return anything
+
+
+# --- equal forms whose sign can be read off --------------------------------------------------------
+
+
+def _by_forms(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
+    """Factor f, as it stands and after t = x/(1+x), until the rules can read its sign."""
+    for form in _forms(f):
+        proof = _rules(form, t, {})
+        if proof is not None:
+            return Proof(f, proof.sign, proof.strict, "rewritten", (proof,))
+    x = sympy.Symbol("x", positive=True)
+    opened = f.subs(t, x / (1 + x))
+    for form in _forms(opened):
+        proof = _rules(form, t, {})
+        if proof is not None:
+            return Proof(f, proof.sign, proof.strict, "substitute t = x/(1+x), x > 0", (proof,))
+    return None
+
+
+def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
+    seen = {f}
+    for rewrite in (sympy.expand,) if is_awkward(f) else (sympy.factor, _gather, _factor_terms, sympy.expand, _gather_logs):
+        form = rewrite(f)
+        if form not in seen:
+            seen.add(form)
+            yield form
+
+
+def _gather(f: sympy.Expr) -> sympy.Expr:
+    return sympy.factor(sympy.powsimp(sympy.expand_power_base(sympy.together(sympy.powsimp(f)))))
+
+
+def _factor_terms(f: sympy.Expr) -> sympy.Expr:
+    """Pull common factors out; what remains of each sum is expanded, so equal signs show."""
+    expanded = sympy.powsimp(sympy.expand(sympy.expand_power_exp(f)))
+    return sympy.factor_terms(sympy.powsimp(sympy.factor(expanded)))
+
+
+def _gather_logs(f: sympy.Expr) -> sympy.Expr:
+    return sympy.factor(sympy.logcombine(sympy.expand_log(f, force=True)))
+
+
+# --- polynomials -----------------------------------------------------------------------------------
+
+
+def _by_sturm(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
+    """Rational in t^(1/k) over the rationals: count the roots of odd multiplicity in (0, 1)."""
+    if f.free_symbols != {t}:
+        return None
+    exponents = [power.exp for power in f.atoms(sympy.Pow) if power.base == t]
+    if not all(e.is_Rational for e in exponents):
+        return None
+    root = sympy.ilcm(1, *(e.q for e in exponents))
+    x = sympy.Symbol("x", positive=True)
+    if root > 60:
+        return None
+    rational = sympy.together(sympy.powdenest(f.subs(t, x**root), force=True))
+    numerator, denominator = sympy.fraction(sympy.cancel(rational))
+    sign, strict = 1, True
+    for part in (numerator, denominator):
+        polynomial = sympy.Poly(part, x)
+        if not polynomial.domain.is_QQ and not polynomial.domain.is_ZZ:
+            return None
+        if polynomial.degree() > MAX_DEGREE or polynomial.is_zero:
+            return None
+        unit, factors = polynomial.sqf_list()
+        sign *= 1 if unit > 0 else -1
+        for factor, multiplicity in factors:
+            ends = sum(1 for end in (0, 1) if factor.eval(end) == 0)
+            inside = factor.count_roots(0, 1) - ends
+            if inside and (multiplicity % 2 == 1 or part is denominator):
+                return None
+            if inside:
+                strict = False
+            elif multiplicity % 2 == 1:
+                sign *= 1 if _midpoint_sign(factor) > 0 else -1
+    where = "t" if root == 1 else f"t = x^{root}"
+    return Proof(f, sign, strict, "Sturm count", note=f"no change of sign in (0, 1), with {where}")
+
+
+def _midpoint_sign(polynomial: sympy.Poly) -> int:
+    for point in (S.Half, sympy.Rational(1, 3), sympy.Rational(3, 7)):
+        value = polynomial.eval(point)
+        if value != 0:
+            return 1 if value > 0 else -1
+    return 1
+
+
+# --- extremes and monotone functions ---------------------------------------------------------------
+
+
+def _by_extremes(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> Proof | None:
+    """Where f' is rational its zeros are known: the extremes of f are there and at the ends."""
+    if is_awkward(f):
+        return None
+    numerator = sympy.fraction(sympy.cancel(sympy.together(sympy.diff(f, t))))[0]
+    polynomial = sympy.Poly(numerator, t)
+    if not (polynomial.domain.is_QQ or polynomial.domain.is_ZZ) or polynomial.degree() > 20:
+        return None
+    inside = [root for root in set(polynomial.real_roots()) if 0 < root < 1]
+    signs = {truth.sign(f.subs(t, root)) for root in inside}
+    touching = 0 in signs
+    for end in (0, 1):
+        limit = end_limit(f, t, end, deadline)
+        if limit.status != "proved" or limit.value is None:
+            return None
+        side = (1 if limit.value == S.Infinity else -1) if limit.value.is_infinite else truth.sign(limit.value)
+        signs.add(side)
+    found = signs - {0}
+    if touching or len(found) != 1 or None in found:
+        return None
+    where = ", ".join(f"{float(root):.6g}" for root in sorted(inside)) or "none"
+    return Proof(f, found.pop(), True, "extremes", note=f"zeros of the derivative in (0, 1): {where}")
+
+
+def _by_monotonicity(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int) -> Proof | None:
+    """f' of one sign makes f monotone; the limit at the right end then gives the sign of f."""
+    for form in (f, sympy.expand(f)):
+        slope = prove_sign(sympy.diff(form, t), t, deadline, depth - 1)
+        if slope is None:
+            continue
+        for end, sign in ((0, slope.sign), (1, -slope.sign)):
+            limit = end_limit(f, t, end, deadline)
+            if limit.status != "proved" or limit.value is None:
+                continue
+            at_end = truth.sign(limit.value) if limit.value.is_finite else None
+            if at_end == 0 or at_end == sign:
+                trend = "increasing" if slope.sign > 0 else "decreasing"
+                note = f"f is {trend} and tends to {limit.value} at {end}"
+                return Proof(f, sign, True, "monotone", (slope,), note)
+        return None
+    return None

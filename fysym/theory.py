@@ -1,0 +1,260 @@
+"""What the paper's propositions say of an entropy: slopes, margin, sparsity, smoothness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from sympy import S
+
+from . import intervals, truth
+from .boundary import Limit, end_limit
+from .concavity import Verdict
+from .deadline import Deadline, StepTimeout
+from .entropy import Entropy
+from .facts import Fact
+from .rewrite import is_awkward
+from .signs import bounds_of, prove_sign
+
+_RANK = {"proved": 0, "certified": 1, "sampled": 2}
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Facts by name, and for what stays undetermined the reason; values are in canonical symbols."""
+
+    facts: dict[str, Fact]
+    undetermined: dict[str, str] = field(default_factory=dict)
+
+    def value(self, name: str) -> Any:
+        return self.facts[name].value if name in self.facts else None
+
+    def status(self, *names: str) -> str:
+        """The weakest status among facts."""
+        return max((self.facts[name].status for name in names), key=_RANK.__getitem__)
+
+
+def derive(entropy: Entropy, verdict: Verdict, deadline: Deadline) -> Theory:
+    """All facts that follow from h, its concavity and its limits."""
+    theory = Theory({"strictly_concave": _renamed(verdict.fact, "strictly_concave")})
+    _end_values(theory, entropy)
+    _slopes(theory, entropy, deadline)
+    _margin(theory, entropy)
+    curvatures = _end_curvatures(entropy, deadline)
+    _inverse_shape(theory, entropy, deadline)
+    _strong_concavity(theory, entropy, verdict, curvatures, deadline)
+    _differentiability(theory, entropy, verdict, curvatures)
+    for end, limit in zip(("curvature_at_0", "curvature_at_1"), curvatures, strict=True):
+        if limit.value is not None:
+            theory.facts[end] = Fact(end, entropy.closed(limit.value), limit.status, limit.evidence)
+    return theory
+
+
+def _renamed(fact: Fact, name: str) -> Fact:
+    return Fact(name, fact.value, fact.status, fact.evidence)
+
+
+def _ranges(entropy: Entropy) -> str:
+    return ", ".join(p.range.describe(p.name) for p in entropy.parameters)
+
+
+def _say_undetermined(theory: Theory, entropy: Entropy, name: str, why: str) -> None:
+    remedy = "declare a narrower range, or bind a value" if entropy.parameters else "raise the deadline, or simplify h"
+    over = f" over {_ranges(entropy)}" if entropy.parameters else ""
+    theory.undetermined[name] = f"undetermined{over}: {why}; {remedy}"
+
+
+def _end_values(theory: Theory, entropy: Entropy) -> None:
+    for end, limit in enumerate(entropy.ends):
+        infinite = limit.value is not None and limit.value.is_infinite
+        name = f"value_at_{end}"
+        theory.facts[name] = Fact(name, -S.Infinity if infinite else S.Zero, limit.status, limit.evidence)
+
+
+def _slopes(theory: Theory, entropy: Entropy, deadline: Deadline) -> None:
+    for end, piece in ((0, entropy.pieces[0]), (1, entropy.pieces[-1])):
+        slope = entropy.opened(sympy.diff(piece.expr, entropy.t))
+        limit = end_limit(slope, entropy.t, end, deadline, entropy.points[:3])
+        name = f"slope_at_{end}"
+        if limit.value is None:
+            _say_undetermined(theory, entropy, name, limit.evidence)
+        else:
+            theory.facts[name] = Fact(name, entropy.closed(limit.value), limit.status, limit.evidence)
+
+
+def _margin(theory: Theory, entropy: Entropy) -> None:
+    """Propositions 6 and 7: a margin exists iff both slopes are finite, and is their difference."""
+    names = ("slope_at_0", "slope_at_1")
+    low, high = (theory.value(name) for name in names)
+    if low is not None:
+        status = theory.status("slope_at_0", "strictly_concave")
+        dense = bool(low == S.Infinity)
+        why = "h'(0+) = oo: no coordinate reaches 0" if dense else "h'(0+) is finite: coordinates reach 0"
+        theory.facts["essentially_smooth"] = Fact("essentially_smooth", dense, status, why)
+    if low == S.Infinity:
+        why = "h'(0+) = oo, so every probability is positive (Prop. 6)"
+        theory.facts["margin"] = Fact("margin", S.Infinity, status, "no margin: " + why)
+        theory.facts["sparsity"] = Fact("sparsity", "dense", status, why)
+    elif high == -S.Infinity:
+        status = theory.status("slope_at_1", "strictly_concave")
+        theory.facts["margin"] = Fact("margin", S.Infinity, status, "no margin: h'(1-) = -oo, no vertex is reached")
+        if low is not None:
+            why = "h'(0+) is finite and h'(1-) = -oo: zeros appear, a vertex is never reached"
+            theory.facts["sparsity"] = Fact("sparsity", "faces", theory.status(*names, "strictly_concave"), why)
+    elif low is not None and high is not None:
+        status = theory.status(*names, "strictly_concave")
+        theory.facts["margin"] = Fact("margin", _plain(low - high), status, "h'(0+) - h'(1-) (Prop. 7)")
+        why = "both slopes are finite, so every face and vertex is reached (Prop. 6)"
+        theory.facts["sparsity"] = Fact("sparsity", "full", status, why)
+    for name in ("margin", "sparsity", "essentially_smooth"):
+        if name not in theory.facts:
+            _say_undetermined(theory, entropy, name, "the slopes at the ends are not determined")
+
+
+def _plain(expr: sympy.Expr) -> sympy.Expr:
+    """The shortest of a few equal forms."""
+    if expr.is_infinite or expr.is_Float:
+        return expr
+    simple = sympy.simplify(expr)
+    return min((expr, simple, sympy.factor(simple)), key=lambda x: (x.count_ops(), str(x)))
+
+
+def _end_curvatures(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
+    """The limits of -h'' at 0 and 1."""
+    found = []
+    for end, piece in ((0, entropy.pieces[0]), (1, entropy.pieces[-1])):
+        curvature = entropy.opened(-sympy.diff(piece.expr, entropy.t, 2))
+        found.append(end_limit(curvature, entropy.t, end, deadline, entropy.points[:3]))
+    return found[0], found[1]
+
+
+def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None:
+    """The sign of h''': h''' >= 0 makes q = (-h')^{-1} convex and -h'' fall, h''' <= 0 the opposite."""
+    if len(entropy.pieces) > 1:
+        return
+    third = sympy.diff(entropy.opened(entropy.h), entropy.t, 3)
+    if third == 0:
+        theory.facts["inverse_shape"] = Fact("inverse_shape", "affine", "proved", "h''' = 0")
+        return
+    proof = prove_sign(third, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
+    if proof is not None:
+        shape = "convex" if proof.sign > 0 else "concave"
+        sign = ">= 0" if proof.sign > 0 else "<= 0"
+        theory.facts["inverse_shape"] = Fact("inverse_shape", shape, "proved", f"h''' {sign} on (0, 1): {proof.rule}")
+
+
+def _strong_concavity(
+    theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline
+) -> None:
+    """The infimum of -h'' over (0, 1), and its inverse, a Lipschitz constant of the prediction."""
+    shape = theory.value("inverse_shape")
+    fact = None
+    if shape is not None:
+        at = 1 if shape in ("convex", "affine") else 0
+        limit = curvatures[at]
+        if limit.value is not None:
+            why = f"-h'' is monotone, so its infimum is its limit at {at}" if shape != "affine" else "-h'' is constant"
+            fact = Fact("strong_concavity", entropy.closed(limit.value), limit.status, why)
+    elif not entropy.parameters:
+        fact = _infimum(entropy, verdict, curvatures, deadline)
+    if fact is None:
+        for name in ("strong_concavity", "smoothness"):
+            _say_undetermined(theory, entropy, name, "the infimum of -h'' over (0, 1) is not determined")
+        return
+    theory.facts["strong_concavity"] = fact
+    value = fact.value
+    smoothness = S.Infinity if value == 0 else (S.Zero if value.is_infinite else _plain(1 / value))
+    why = "1/strong_concavity" if value != 0 else "-h'' is not bounded away from 0"
+    theory.facts["smoothness"] = Fact("smoothness", smoothness, fact.status, why)
+
+
+def _infimum(
+    entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline
+) -> Fact | None:
+    """The infimum of -h'' where it is not monotone: exact when a bound or a list of extremes gives it."""
+    t = entropy.t
+    if not verdict.strict and verdict.fact.status == "proved":
+        return Fact("strong_concavity", S.Zero, "proved", "h'' has a zero inside (0, 1)")
+    ends = [limit for limit in curvatures if limit.value is not None]
+    if any(limit.value == 0 and limit.status == "proved" for limit in ends) and verdict.fact.status == "proved":
+        return Fact("strong_concavity", S.Zero, "proved", "-h'' > 0 tends to 0 at an end")
+    if len(entropy.pieces) == 1:
+        curvature = -sympy.diff(entropy.h, t, 2)
+        low = bounds_of(curvature, t).low
+        if any(limit.value == low and limit.status == "proved" for limit in ends):
+            return Fact("strong_concavity", low, "proved", "a lower bound of -h'' that its limit at an end attains")
+        if low.is_finite and truth.sign(curvature.subs(t, S.Half) - low) == 0:
+            return Fact("strong_concavity", low, "proved", "a lower bound of -h'' that its value at 1/2 attains")
+        critical = _critical_values(curvature, t, ends, deadline)
+        if critical is not None:
+            return Fact("strong_concavity", critical, "proved", "the least of -h'' at the zeros of h''' and the ends")
+    return _numeric_infimum(entropy, deadline)
+
+
+def _critical_values(
+    curvature: sympy.Expr, t: sympy.Symbol, ends: list[Limit], deadline: Deadline
+) -> sympy.Expr | None:
+    """The least of the end limits and the values at all zeros of a rational derivative."""
+
+    def work() -> sympy.Expr | None:
+        if is_awkward(curvature):
+            return None
+        numerator = sympy.fraction(sympy.cancel(sympy.together(sympy.diff(curvature, t))))[0]
+        polynomial = sympy.Poly(numerator, t)
+        if not (polynomial.domain.is_QQ or polynomial.domain.is_ZZ) or polynomial.degree() > 30:
+            return None
+        if len(ends) < 2 or any(limit.status != "proved" for limit in ends):
+            return None
+        values = [limit.value for limit in ends if limit.value is not None and limit.value.is_finite]
+        values += [curvature.subs(t, root) for root in set(polynomial.real_roots()) if 0 < root < 1]
+        return min(values, key=lambda v: truth.evaluate(v, {})) if values else None
+
+    try:
+        return deadline.run(work, share=0.1)
+    except StepTimeout:
+        return None
+    except Exception:  # not a polynomial, or roots that cannot be isolated
+        return None
+
+
+def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
+    t = entropy.t
+    least = None
+    for piece in entropy.pieces:
+        curvature = -sympy.diff(piece.expr, t, 2).subs(t, piece.low + (piece.high - piece.low) * t)
+        try:
+            bound, best, _ = deadline.run(
+                lambda c=curvature: intervals.lower_bound_and_point(c, t, seconds=0.05 * deadline.seconds), share=0.1
+            )
+        except StepTimeout:
+            return None
+        if not abs(best - bound) <= 1e-6 * max(1.0, abs(best)):
+            return None
+        least = best if least is None else min(least, best)
+    if least is None:
+        return None
+    value = sympy.Float(least, 9) if least > 1e-12 else S.Zero
+    return Fact("strong_concavity", value, "sampled", "branch and bound in float64, to about 6 digits")
+
+
+def _differentiability(
+    theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]
+) -> None:
+    """Is the prediction differentiable everywhere, the cut-off at 0 included?"""
+    name = "twice_differentiable"
+    at_zero = curvatures[0]
+    if len(entropy.pieces) > 1:
+        theory.facts[name] = Fact(name, False, "proved", "at a kink of h the prediction has a corner")
+    elif not verdict.strict and verdict.fact.status == "proved":
+        theory.facts[name] = Fact(name, False, "proved", "where h'' = 0 the prediction has an infinite derivative")
+    elif theory.value("slope_at_0") == S.Infinity:
+        why = "no cut-off, and -h'' > 0 on all of (0, 1)"
+        theory.facts[name] = Fact(name, True, theory.status("strictly_concave", "slope_at_0"), why)
+    elif at_zero.value is None or theory.value("slope_at_0") is None:
+        _say_undetermined(theory, entropy, name, "the limit of h'' at 0 is not determined")
+    else:
+        smooth = bool(at_zero.value == S.Infinity)
+        why = f"-h''(0+) = {entropy.closed(at_zero.value)}: " + ("a smooth" if smooth else "a corner at the") + " cut-off"
+        status = max((at_zero.status, theory.status("strictly_concave")), key=_RANK.__getitem__)
+        theory.facts[name] = Fact(name, smooth, status, why)

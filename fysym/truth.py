@@ -1,0 +1,153 @@
+"""Values to any number of digits: the truth that everything derived is checked against."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import sympy
+from sympy.printing.pycode import MpmathPrinter
+
+DIGITS = 50
+_local = threading.local()
+
+
+def context() -> Any:
+    """This thread's own mpmath context; the global one is shared between threads."""
+    if not hasattr(_local, "context"):
+        _local.context = mpmath.mp.clone()
+        _local.context.dps = 2 * DIGITS
+        _local.namespace = _namespace(_local.context)
+        _local.cache = {}
+    return _local.context
+
+
+def evaluate(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DIGITS) -> Any:
+    """The value of `expr` as an mpmath number; nan where it is undefined or not real."""
+    ctx = context()
+    names = tuple(sorted(values, key=str))
+    key = (expr, names)
+    if key not in _local.cache:
+        if len(_local.cache) > 256:
+            _local.cache.clear()
+        _local.cache[key] = _function(expr, names)
+    with ctx.workdps(digits):
+        try:
+            arguments = [to_mpf(values[name]) for name in names]
+            value = _local.cache[key](*arguments)
+            return _real(ctx, value, digits)
+        except (ValueError, ZeroDivisionError, OverflowError, TypeError, ArithmeticError, NotImplementedError):
+            return ctx.nan
+
+
+def evaluate_reliably(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DIGITS) -> Any:
+    """The value of `expr` to about half of `digits`: precision is raised until two of them agree."""
+    ctx = context()
+    value = evaluate(expr, values, digits)
+    for _ in range(5):
+        finer = evaluate(expr, values, 2 * digits)
+        if not ctx.isfinite(finer):
+            return finer
+        if abs(value - finer) <= abs(finer) * ctx.mpf(10) ** (-digits // 2) or (finer == 0 == value):
+            return finer
+        value, digits = finer, 2 * digits
+    return ctx.nan
+
+
+def to_mpf(value: Any) -> Any:
+    """An exact number (SymPy, int, float, mpf) as this thread's mpf at the working precision."""
+    ctx = context()
+    if isinstance(value, sympy.Rational):
+        return ctx.mpf(value.p) / value.q
+    if isinstance(value, sympy.Expr):
+        return ctx.mpf(sympy.N(value, ctx.dps + 5)._to_mpmath(ctx.prec + 20))
+    return ctx.mpf(value)
+
+
+def constant(expr: sympy.Expr, digits: int = DIGITS) -> sympy.Expr:
+    """A number without symbols as a SymPy Float of that many digits (infinities stay exact)."""
+    return expr if expr.is_infinite else sympy.Float(str(evaluate_reliably(expr, {}, digits)), digits)
+
+
+def _real(ctx: Any, value: Any, digits: int) -> Any:
+    if isinstance(value, ctx.mpc):
+        if abs(value.imag) > abs(value.real) * ctx.mpf(10) ** (-digits // 2):
+            return ctx.nan
+        value = value.real
+    return ctx.mpf(value)
+
+
+class _Printer(MpmathPrinter):  # type: ignore[misc]
+    """mpmath code without module prefixes; SymPy has no rule for these two."""
+
+    def _print_erfcinv(self, node: sympy.Expr) -> str:
+        return f"erfcinv({self._print(node.args[0])})"
+
+    def _print_Exp1(self, node: sympy.Expr) -> str:
+        return "exp(mpf(1))"
+
+
+def _function(expr: sympy.Expr, names: tuple[sympy.Symbol, ...]) -> Callable[..., Any]:
+    printer = _Printer({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+    plain = [sympy.Dummy(f"x{i}") for i in range(len(names))]
+    body = expr.xreplace(dict(zip(names, plain, strict=True)))
+    return sympy.lambdify(plain, body, modules=[_local.namespace], printer=printer, cse=True)  # type: ignore[no-any-return]
+
+
+def _namespace(ctx: Any) -> dict[str, Any]:
+    names = {name: getattr(ctx, name) for name in dir(ctx) if not name.startswith("_")}
+    names.update(mpf=ctx.mpf, Abs=abs, abs=abs, re=ctx.re, LambertW=ctx.lambertw, lambertw=ctx.lambertw)
+
+    def erfcinv(x: Any) -> Any:
+        """Newton's method on log erfc, which keeps relative accuracy for tiny x."""
+        if x >= 1:
+            return -erfcinv(2 - x) if x > 1 else ctx.zero
+        if x <= 0:
+            return ctx.inf if x == 0 else ctx.nan
+        key = (x._mpf_, ctx.prec)
+        if key in known:
+            return known[key]
+        digits, y, settled = 15, None, False
+        while True:
+            with ctx.workdps(digits + 10):
+                target = ctx.log(x)
+                y = y if y is not None else (ctx.sqrt(-target) if x < 1e-3 else ctx.mpf(1) - x)
+                tail = ctx.erfc(y)
+                step = (ctx.log(tail) - target) * tail / (2 * ctx.exp(-y * y) / ctx.sqrt(ctx.pi))
+                y += step
+                settled = settled or abs(step) <= abs(y) * 1e-8
+            if settled and digits >= ctx.dps + 10:
+                break
+            digits = min(2 * digits, ctx.dps + 10) if settled else digits
+        if len(known) > 4096:
+            known.clear()
+        known[key] = y
+        return y
+
+    known: dict[Any, Any] = {}
+
+    names["erfcinv"] = erfcinv
+    names["erfinv"] = lambda x: erfcinv(1 - x) if x > 0 else -erfcinv(1 + x)
+    names["polygamma"] = names["psi"]
+    return names
+
+
+@functools.lru_cache(maxsize=1024)
+def sign(expr: sympy.Expr) -> int | None:
+    """The sign of a number without symbols: -1, 0, 1, or None when 0 cannot be told from tiny."""
+    if expr.is_positive:
+        return 1
+    if expr.is_negative:
+        return -1
+    if expr.is_zero:
+        return 0
+    if expr.free_symbols or not expr.is_number or expr is sympy.nan or expr is sympy.zoo:
+        return None
+    value = evaluate(expr, {}, DIGITS)
+    finer = evaluate(expr, {}, 2 * DIGITS)
+    if value == value and abs(value) > 1e-30 and abs(value - finer) < abs(value) / 2:
+        return 1 if value > 0 else -1
+    return 0 if sympy.simplify(expr) == 0 else None

@@ -1,0 +1,564 @@
+"""Reading text: what is accepted, what is refused and where, ranges, and exact numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sympy import Rational, S
+
+from fysym.errors import FysymError, ParameterError, ParseError
+from fysym.parse import Range, exact_expression, exact_number, parse_expression, parse_range
+
+t, s, alpha, k = sympy.symbols("t s alpha k")
+half = Rational(1, 2)
+
+ACCEPTED = {
+    "-t*log(t)": -t * sympy.log(t),
+    "  -t*log(t)\n": -t * sympy.log(t),
+    "(t - t**alpha)/(alpha - 1)": (t - t**alpha) / (alpha - 1),
+    "t\n + 1": t + 1,
+    "t\r\n\t+ 1": t + 1,
+    "-2**2": S(-4),
+    "2**-1": half,
+    "2**3**2": S(512),
+    "6/4*t": 3 * t / 2,
+    "1 - 2 - 3": S(-4),
+    "0.1": Rational(1, 10),
+    "1e-9*t": t / 10**9,
+    ".5 + 5. + 1E2": Rational(211, 2),
+    "0.30000000000000004": Rational(30000000000000004, 10**17),
+    "t**1.000000001": t ** Rational(1000000001, 1000000000),
+    "9007199254740993": S(9007199254740993),
+    "2**(1/2)": sympy.sqrt(2),
+    "2**3999*t": S(2) ** 3999 * t,
+    "(t + 1)**10000": (t + 1) ** 10000,
+    "exp(1)": S.Exp1,
+    "exp(t*log(5000))": sympy.exp(t * sympy.log(5000)),
+    "sin(pi*t)/pi + E": sympy.sin(sympy.pi * t) / sympy.pi + S.Exp1,
+    "ln(t) + log(t, 2) + log2(t) + log10(t)": sympy.log(t)
+    + 2 * sympy.log(t) / sympy.log(2)
+    + sympy.log(t) / sympy.log(10),
+    "log1p(t) + expm1(t)": sympy.log(1 + t) + sympy.exp(t) - 1,
+    "xlogy(t, s) + xlogy(0, 0)": t * sympy.log(s),
+    "sqrt(t) + cbrt(t)": t**half + t ** Rational(1, 3),
+    "arcsin(t) + arccos(t) + arctan(t)": sympy.asin(t) + sympy.acos(t) + sympy.atan(t),
+    "sinh(t)*cosh(t)*tanh(t)": sympy.sinh(t) * sympy.cosh(t) * sympy.tanh(t),
+    "erf(t) + erfc(t) + erfinv(t)": sympy.erf(t) + sympy.erfc(t) + sympy.erfinv(t),
+    "erfcinv(t)": sympy.erfinv(1 - t),
+    "LambertW(t) + lambertw(s, -1)": sympy.LambertW(t) + sympy.LambertW(s, -1),
+    "gamma(5) + loggamma(t) + digamma(t)": 24 + sympy.loggamma(t) + sympy.digamma(t),
+    "abs(t - 1/2) + Abs(-2) + sign(t)": sympy.Abs(t - half) + 2 + sympy.sign(t),
+    "min(t, 1) + Max(1, 2, 3)": sympy.Min(t, 1) + 3,
+    "max(sqrt(2), pi)": sympy.pi,
+    "Piecewise((t, t < 1/2), (1 - t, True))": sympy.Piecewise((t, t < half), (1 - t, True)),
+    "t if t < 1/2 else 1 - t": sympy.Piecewise((t, t < half), (1 - t, True)),
+    "Piecewise((t, 0 < t <= 1 and not t == 1/2), (0, True))": sympy.Piecewise(
+        (t, sympy.And(sympy.Lt(0, t), sympy.Le(t, 1), sympy.Ne(t, half))), (0, True), evaluate=False
+    ),
+    "Piecewise((s, 1 > 2), (t, True), (1, True))": t,
+    "sin(10**300)": sympy.sin(S(10) ** 300),
+    "log(10**300)": sympy.log(S(10) ** 300),
+    "beta*S*I*N": sympy.prod(sympy.symbols("beta S I N")),
+}
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_accepted(text):
+    assert parse_expression(text) == ACCEPTED[text]
+
+
+def test_symbols_carry_no_assumptions():
+    assert parse_expression("t*k").free_symbols == {sympy.Symbol("t"), sympy.Symbol("k")}
+
+
+def test_long_sums_and_products_are_not_deep():
+    assert parse_expression("t" + " + t" * 500) == 501 * t
+    assert parse_expression("t" + "*t" * 500) == t**501
+
+
+# text -> (column of the caret, a piece of the message)
+REFUSED = {
+    "": (0, "the text is empty"),
+    " \n\t": (0, "the text is empty"),
+    "t^2": (1, "use ** for powers"),
+    "2t": (1, "write *"),
+    "2 t": (2, "write *"),
+    "3 + 2(t)": (4, "write *"),
+    "(1-t)(t)": (0, "write *"),
+    "t(1-t)": (0, "write t*(...)"),
+    "exp(t)2": (6, "write *"),
+    "lambda*t": (0, "lambda is a reserved word in Python; call the parameter lam"),
+    "lambda: t": (0, "reserved word"),
+    "t + class": (4, "class is a reserved word"),
+    "x for x in t": (2, "for is a reserved word"),
+    "t = 1": (2, "right-hand side"),
+    "t == 1": (0, "a comparison belongs in a condition"),
+    "1 + (t < 1)": (5, "a comparison belongs in a condition"),
+    "t and s": (0, "belong in a condition"),
+    "not t": (0, "belongs in a condition"),
+    "t + True": (4, "True is not a number"),
+    "logg(t)": (0, "did you mean log"),
+    "1 + Exp(t)": (4, "did you mean exp"),
+    "t +\n  foo(t)": (6, "foo is not a function"),
+    "  foo(t)": (2, "foo is not a function"),
+    "exp": (0, "write exp(...)"),
+    "exp()": (0, "exp takes 1 argument, not 0"),
+    "log(t, 2, 3)": (0, "log takes 1 or 2 arguments, not 3"),
+    "xlogy(t)": (0, "xlogy takes 2 arguments, not 1"),
+    "min()": (0, "at least 1 argument"),
+    "log(t, base=2)": (11, "arguments by position"),
+    "log(*t)": (4, "by position"),
+    "log(**t)": (4, "by position"),
+    "__import__('os')": (0, "two underscores"),
+    "t.__class__": (1, "dot"),
+    "np.log(t)": (2, "write log(t), not np.log(t)"),
+    "t[0]": (1, "square brackets"),
+    "[t for t in s]": (0, "square brackets"),
+    "{t}": (0, "curly brackets"),
+    "'t'": (0, "quotes"),
+    "f'{t}'": (1, "quotes"),
+    "(t := 1)": (3, ":"),
+    "t # half": (2, "comments"),
+    "t; s": (1, ";"),
+    "t % 2": (2, "%"),
+    "t // 2": (0, "the operators are + - * / and **"),
+    "t << 2": (0, "the operators are + - * / and **"),
+    "t, s": (0, "comma"),
+    "log((t, 2))": (4, "comma"),
+    "(t": (0, "never closed"),
+    "t + (s*(t)": (4, "never closed"),
+    "t) + (t": (1, "closes nothing"),
+    "t +": (3, "missing"),
+    "* t": (0, "misplaced"),
+    "t if t > 0": (0, "else"),
+    "t\x00": (1, "U+0000"),
+    "2j": (1, "write *"),
+    "1_000": (1, "an operator is missing"),
+    "0x1F": (1, "an operator is missing"),
+    "α*t": (0, "write alpha for α"),
+    "t*λ": (2, "write lam for λ"),
+    "t²": (1, "**2"),
+    "1 − t": (2, "minus"),
+    "é + t": (0, "ASCII"),
+    "oo*t": (0, "infinity"),
+    "1" * 301: (0, "300 digits"),
+    "t*1e401": (2, "exponent"),
+    "1e-999999999999": (0, "exponent"),
+    "t + 1/0": (4, "division by zero"),
+    "t/0": (0, "division by zero"),
+    "t/(s - s)": (0, "division by zero"),
+    "0**-1": (0, "division by zero"),
+    "t*log(0)": (2, "division by zero"),
+    "atanh(1)": (0, "not a real number"),
+    "log(-1)": (0, "not a real number"),
+    "sqrt(-1)*t": (0, "not a real number"),
+    "t + asin(2)": (4, "not a real number"),
+    "min(asin(2), 1)": (4, "not a real number"),
+    "(-8)**(1/3)": (0, "not a real number"),
+    "LambertW(-1)": (0, "not a real number"),
+    "erfinv(2)": (0, "SymPy cannot build this"),
+    "LambertW(t, 3)": (0, "branch"),
+    "1/(sin(1)**2 + cos(1)**2 - 1)": (3, "cannot be told from zero"),
+    "Piecewise((t, t < 1))": (0, "must be (expression, True)"),
+    "Piecewise()": (0, "must be (expression, True)"),
+    "Piecewise(t)": (10, "takes pairs"),
+    "Piecewise((t, s), (0, True))": (14, "a condition is a comparison"),
+    "Piecewise((1/0, t < 1), (0, True))": (11, "division by zero"),
+    "1 if (1 if t > 0 else 2) > 1 else 0": (5, "cannot itself contain"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text):
+    column, piece = REFUSED[text]
+    with pytest.raises(ParseError) as caught:
+        parse_expression(text)
+    assert piece in caught.value.problem
+    assert caught.value.position == column
+
+
+# Texts that would hang, crash or fill the memory if any step looked at them too late.
+HOSTILE = {
+    "9**9**9**9": (3, "power is too large"),
+    "2**10**9": (0, "power is too large"),
+    "2**1e9": (0, "power is too large"),
+    "1 + (1/7)**100000": (4, "power is too large"),
+    "(2**64)**(2**64)": (0, "power is too large"),
+    "10**10**10*t": (0, "power is too large"),
+    "(2*t)**9999": (0, "power is too large"),
+    "(2*sqrt(3))**9999": (0, "power is too large"),
+    "exp(10**9*log(2))": (0, "power is too large"),
+    "exp(t + 10**9*log(2))": (0, "power is too large"),
+    "E**(10**9*log(2))": (0, "power is too large"),
+    "2**(t + 10**9)*2**(-t)": (0, "power is too large"),
+    "t**(10**9*log(3)/log(t))": (0, "power is too large"),
+    "(2**s)**9999": (0, "power is too large"),
+    "t/(999**1e-9*sqrt(2))": (3, "too large a denominator"),
+    "exp(-1e-9*log(999))": (0, "too large a denominator"),
+    "2**3999*2**3999": (0, "4000 bits"),
+    "t**100000": (0, "at most 10000"),
+    "t**-100000": (0, "at most 10000"),
+    "(t**10000)**10000": (0, "at most 10000"),
+    "t**9999*t**9999": (0, "at most 10000"),
+    "gamma(10**9)": (0, "beyond 1000"),
+    "gamma(gamma(100))": (0, "beyond 1000"),
+    "loggamma(10**300)": (0, "beyond 1000"),
+    "digamma(-10**300)": (0, "beyond 1000"),
+    "gamma(999.5)**1000": (0, "too large"),
+    "exp(exp(exp(exp(9))))": (8, "too large or too small"),
+    "pi**pi**pi**pi**pi": (4, "too large or too small"),
+    "max(cosh(10**300), 1)": (4, "too large or too small"),
+    "(" * 10_000: (100, "100 deep"),
+    "(" * 101 + "t" + ")" * 101: (100, "100 deep"),
+    "-" * 9_999 + "t": (0, "deep"),
+    "-" * 200 + "t": (100, "deep"),
+    "not " * 2_000 + "t": (400, "deep"),
+    "t" + "**t" * 3_000: (0, "deep"),
+    "t" + "+t" * 1_500: (0, "2000 parts"),
+    "t" + "+t" * 4_900: (0, ""),
+    "sin(" * 100 + "t" + ")" * 100: (400, "deep"),
+    "a" * 1_000_000: (10_000, "longer than 10000 characters"),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:24])
+def test_hostile(text):
+    column, piece = HOSTILE[text]
+    with pytest.raises(ParseError) as caught:
+        parse_expression(text)
+    assert piece in caught.value.problem
+    assert caught.value.position == column
+    assert len(str(caught.value)) < 1_000
+
+
+LAZY = [
+    "abs((erfinv(t) + s + 1)**5000)",
+    "abs(-1 + " * 40 + "t" + ")" * 40,
+    "max(" + ", ".join(f"t + s*{i}" for i in range(200)) + ")",
+    "Piecewise((t, sin(t)**9 + t**7 > 1/3 and cos(t) < t), (0, True))",
+    "(1 if t > 0 else " * 40 + "t" + ")" * 40,
+    "(" * 99 + "t" + ")" * 99,
+]
+
+
+@pytest.mark.parametrize("text", LAZY, ids=lambda text: text[:24])
+def test_symbols_that_sympy_would_ponder_over(text):
+    assert parse_expression(text).has(t)
+
+
+def test_a_step_that_takes_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr("fysym.parse.MAX_SECONDS", 0.2)
+    with pytest.raises(ParseError, match="SymPy needs more than 0.2 s"):
+        parse_expression("exp(-" * 48 + "1" + ")" * 48)
+
+
+def test_message_shows_the_line_with_a_caret():
+    with pytest.raises(ParseError) as caught:
+        parse_expression("t +\n  foo(t)")
+    assert str(caught.value).splitlines()[1:] == ["    foo(t)", "    ^"]
+
+
+def test_what_sympy_raised_is_chained():
+    with pytest.raises(ParseError) as caught:
+        parse_expression("erfinv(2)")
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+PIECES = [
+    "t",
+    "alpha",
+    "2",
+    "0.5",
+    "1e3",
+    "10**9",
+    "(",
+    ")",
+    "+",
+    "-",
+    "*",
+    "/",
+    "**",
+    ",",
+    " ",
+    "\n",
+    "<",
+    "==",
+]
+PIECES += ["exp(", "log(", "gamma(", "abs(", "max(", "Piecewise((", "True", " if ", " else ", " and ", "not "]
+PIECES += ["lambda", "__", ".", "[", "'", "^", "é", "λ", "\x00", "0", "1/0", "asin(", "LambertW(", "sign("]
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_size=14).map("".join)))
+def test_any_text_gives_an_expression_or_a_parse_error(text):
+    try:
+        value = parse_expression(text)
+    except ParseError as error:
+        assert 0 <= error.position <= len(text)
+    else:
+        assert isinstance(value, sympy.Expr)
+        assert not value.has(S.NaN, S.ComplexInfinity, S.Infinity, S.ImaginaryUnit)
+
+
+# Random trees as pairs (text for fysym, the same in Python floats at t = 0.3, alpha = 1.7). A value is
+# nan where floats would lose too many digits to compare.
+LEAVES = st.one_of(
+    st.just(("t", 0.3)),
+    st.just(("alpha", 1.7)),
+    st.integers(0, 20).map(lambda n: (str(n), float(n))),
+    st.decimals("0.01", "9.99", places=2).map(lambda d: (str(d), float(d))),
+)
+FLOAT_FUNCTIONS = {
+    "exp": lambda x: math.exp(x) if x < 14 else math.nan,
+    "sin": math.sin,
+    "tanh": math.tanh,
+    "atan": math.atan,
+    "abs": abs,
+    "erf": math.erf,
+}
+FLOAT_OPERATORS = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "/": lambda x, y: x / y if abs(y) > 1e-3 else math.nan,
+}
+
+
+def _tame(tree):
+    text, value = tree
+    return text, value if abs(value) < 1e6 else math.nan
+
+
+def _grow(children):
+    def chain(parts):
+        """a op b op c without brackets around the parts: Python's own precedence decides."""
+        operands, operators = parts
+        operators = operators[: len(operands) - 1]
+        text = f"({operands[0][0]})" + "".join(f" {op} ({b})" for op, (b, _) in zip(operators, operands[1:]))
+        value = operands[0][1]
+        done = 0.0  # the finished terms of the sum; `value` is the product under way
+        for op, (_, y) in zip(operators, operands[1:]):
+            if op in "*/":
+                value = FLOAT_OPERATORS[op](value, y)
+            else:
+                done, value = done + value, y if op == "+" else -y
+        return text, done + value
+
+    def power(parts):
+        (a, x), n = parts
+        return f"({a})**{n}", x**n
+
+    def call(parts):
+        name, (a, x) = parts
+        return f"{name}({a})", FLOAT_FUNCTIONS[name](x)
+
+    def choice(parts):
+        (a, x), (bound, limit), (b, y) = parts
+        value = x if limit > 0.3 else y
+        return f"(({a}) if t < ({bound}) else ({b}))", value if abs(limit - 0.3) > 1e-6 else math.nan
+
+    return st.one_of(
+        st.tuples(
+            st.lists(children, min_size=2, max_size=4),
+            st.lists(st.sampled_from(sorted(FLOAT_OPERATORS)), min_size=3, max_size=3),
+        ).map(chain),
+        children.map(lambda tree: (f"-({tree[0]})", -tree[1])),
+        st.tuples(children, st.integers(0, 3)).map(power),
+        st.tuples(st.sampled_from(sorted(FLOAT_FUNCTIONS)), children).map(call),
+        st.tuples(children, children, children).map(choice),
+    ).map(_tame)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.recursive(LEAVES, _grow, max_leaves=6))
+def test_trees_agree_with_python_arithmetic(tree):
+    text, expected = tree
+    assume(math.isfinite(expected))
+    try:
+        value = parse_expression(text)
+    except ParseError as error:  # a constant part that vanishes or overflows, or Piecewise in a condition
+        assert any(word in error.problem for word in ("zero", "too large", "Piecewise"))
+        return
+    got = float(value.subs({t: Rational(3, 10), alpha: Rational(17, 10)}).evalf(30))
+    assert got == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
+NUMBERS = [
+    (3, S(3)),
+    (0.1, Rational(1, 10)),
+    (1.5, Rational(3, 2)),
+    (-1 / 3, Rational(-1, 3)),
+    (2 / 7, Rational(2, 7)),
+    (-0.0, S(0)),
+    (1 + 1e-9, Rational(1000000001, 1000000000)),
+    (1e300, S(10) ** 300),
+    (5e-324, Rational(5, S(10) ** 324)),
+    (Fraction(2, 7), Rational(2, 7)),
+    (np.int64(3), S(3)),
+    (np.float64(0.1), Rational(1, 10)),
+    (np.float32(0.1), Rational(1, 10)),
+    (sympy.Float("0.1"), Rational(1, 10)),
+    (sympy.Float("0.1", 50), Rational(1, 10)),
+    (sympy.sqrt(2), sympy.sqrt(2)),
+    (sympy.pi * 1.5, 3 * sympy.pi / 2),
+]
+
+
+@pytest.mark.parametrize(("value", "exact"), NUMBERS, ids=repr)
+def test_exact_number(value, exact):
+    assert exact_number(value) == exact
+    assert not exact_number(value).has(sympy.Float)
+
+
+def test_exact_number_of_a_zero_dimensional_array():
+    assert exact_number(np.array(0.25)) == Rational(1, 4)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, math.inf, -math.inf, 1j, True, None, "1/2", S.NaN, S.Infinity, S.ComplexInfinity, sympy.I]
+    + [
+        sympy.sqrt(-2),
+        sympy.asin(2),
+        sympy.erfc(10**300),
+        t,
+        2 * t,
+        S.true,
+        [1],
+        np.array([1.0]),
+        np.bool_(True),
+        np.float32("nan"),
+    ],
+    ids=repr,
+)
+def test_not_an_exact_number(value):
+    with pytest.raises(ParameterError, match="number"):
+        exact_number(value)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_exact_number_is_the_same_float(x):
+    assert float(exact_number(x)) == x
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.integers(-5000, 5000), st.integers(1, 1000))
+def test_typed_fractions_are_recovered(p, q):
+    assert exact_number(p / q) == Rational(p, q)
+
+
+def test_exact_expression():
+    assert exact_expression(t**2.0 + 0.1 * sympy.log(t / 3.0)) == t**2 + sympy.log(t / 3) / 10
+    assert exact_expression(t**alpha) == t**alpha
+
+
+RANGES = [
+    ("alpha > 1", "alpha > 1"),
+    ("1 <= alpha", "alpha >= 1"),
+    ("alpha <= -1/2", "alpha <= -1/2"),
+    ("0 < alpha < 1", "0 < alpha < 1"),
+    ("1 >= alpha > 0", "0 < alpha <= 1"),
+    ("alpha > 1 and alpha <= 3", "1 < alpha <= 3"),
+    ("alpha > 1 and alpha >= 1 and alpha < pi", "1 < alpha < pi"),
+    ("alpha > 0.1", "alpha > 1/10"),
+    ("-oo < alpha <= oo", "alpha is any real number"),
+    ("alpha > -sqrt(2)", "alpha > -sqrt(2)"),
+    ((1, 2), "1 < alpha < 2"),
+    ((None, 0.5), "alpha < 1/2"),
+    ((0, math.inf), "alpha > 0"),
+    ((np.float32("-inf"), S.Infinity), "alpha is any real number"),
+    (alpha > 1, "alpha > 1"),
+    (sympy.Le(0.25, alpha), "alpha >= 1/4"),
+    (sympy.And(alpha > 1, alpha <= 2), "1 < alpha <= 2"),
+    (sympy.Symbol("alpha", real=True) < sympy.pi, "alpha < pi"),
+]
+
+
+@pytest.mark.parametrize(("given_range", "described"), RANGES, ids=str)
+def test_range(given_range, described):
+    found = parse_range("alpha", given_range)
+    assert found.describe("alpha") == described
+    if not found.describe("alpha").endswith("real number"):
+        assert parse_range("alpha", described) == found
+
+
+# what is given -> (column of the caret, or None for a ParameterError; a piece of the message)
+BAD_RANGES = [
+    ("", 0, "empty"),
+    ("alpha", 0, "compares alpha with numbers"),
+    ("alpha == 1", 0, "<, <=, > and >="),
+    ("0 < alpha != 1", 4, "<, <=, > and >="),
+    ("alpha > 1 or alpha < 0", 0, "compares alpha with numbers"),
+    ("alpha > beta", 8, "beta is not one"),
+    ("alpha > 0 and k > 1", 14, "alpha must stand alone"),
+    ("0 < 2*alpha < 1", 0, "alpha must stand alone"),
+    ("alpha > sqrt(-1)", 8, "not a real number"),
+    ("alpha > 9**9**9", 8, "power is too large"),
+    ("alpha > 1/0", 8, "division by zero"),
+    ("alpha >", 7, "missing"),
+    ("alpha > 3 and alpha < 1", None, "is empty"),
+    ("1 < alpha < 1", None, "is empty"),
+    ("1 <= alpha <= 1", None, "single value 1"),
+    ("alpha > oo", None, "is empty"),
+    ((2, 1), None, "is empty"),
+    ((1, 2, 3), None, "(1, 2, 3)"),
+    (("1", 2), None, "'1' is not a real number"),
+    ((math.nan, 1), None, "nan is not a finite number"),
+    (3, None, "a pair"),
+    (alpha > k, None, "k is not a finite number"),
+    (2 * alpha > 1, None, "2*alpha > 1"),
+    (sympy.Ne(alpha, 1), None, "<, <=, > and >="),
+    (sympy.Or(alpha > 1, alpha < 0), None, "And"),
+    (sympy.Symbol("alpha", positive=True) > 0, None, "SymPy has decided it already"),
+]
+
+
+@pytest.mark.parametrize(("given_range", "column", "piece"), BAD_RANGES, ids=str)
+def test_bad_range(given_range, column, piece):
+    with pytest.raises(FysymError) as caught:
+        parse_range("alpha", given_range)
+    assert piece in str(caught.value)
+    assert isinstance(caught.value, ParameterError if column is None else ParseError)
+    if isinstance(caught.value, ParseError):
+        assert caught.value.position == column
+    else:
+        assert "write for example 'alpha > 1'" in str(caught.value)
+
+
+def test_range_contains():
+    inside = parse_range("k", "0 < k <= 1/3")
+    assert 1 / 3 in inside and Fraction(1, 3) in inside and 1e-300 in inside and 1 / sympy.pi in inside
+    for outside in (0, -0.0, 0.34, math.nan, math.inf, sympy.pi, sympy.I, "0.1", None):
+        assert outside not in inside
+    assert 1e300 in Range() and math.inf not in Range()
+
+
+ends = st.one_of(st.none(), st.fractions(-3, 3, max_denominator=4))
+
+
+@st.composite
+def ranges(draw):
+    low, high = draw(ends), draw(ends)
+    return Range(
+        S.NegativeInfinity if low is None else exact_number(low),
+        S.Infinity if high is None else exact_number(high),
+        draw(st.booleans()),
+        draw(st.booleans()),
+    )
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(ranges(), ranges(), st.fractions(-4, 4, max_denominator=4))
+def test_intersection_holds_what_both_hold(a, b, x):
+    both = a.intersect(b)
+    assert (x in both) == (x in a and x in b)
+    assert both == b.intersect(a)
+    assert not (both.is_empty and x in both)
+    assert a.low.is_finite or a.low_open
