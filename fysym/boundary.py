@@ -33,9 +33,7 @@ class Limit:
     evidence: str
 
 
-def end_limit(
-    f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, points: Sequence[Point] = ({},)
-) -> Limit:
+def end_limit(f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, points: Sequence[Point] = ({},)) -> Limit:
     """The limit of f as t -> 0+ (end=0) or t -> 1- (end=1).
 
     `points` are parameter values at which a symbolic answer is compared with numbers.
@@ -86,9 +84,7 @@ def _usable(value: sympy.Expr) -> bool:
     return not any(power.base.is_zero for power in value.atoms(sympy.Pow))
 
 
-def _agrees(
-    f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, points: Sequence[Point], deadline: Deadline
-) -> bool:
+def _agrees(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, points: Sequence[Point], deadline: Deadline) -> bool:
     try:
         return all(deadline.run(_agrees_at, f, e, value, point, share=0.1) for point in points)
     except StepTimeout:

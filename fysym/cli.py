@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     from . import compile, errors
-    from .parse import name_in_range, parse_expression
+    from .parse import parse_expression
+    from .ranges import name_in_range
 
     try:
         params = {name_in_range(text): text for text in options.where}
@@ -37,11 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(reg.source() if options.source else reg.report())
         return 0
     except errors.NotConcaveError as error:
-        code, message = EXIT_REFUTED, error
+        code, message = EXIT_REFUTED, str(error)
     except errors.UndecidedError as error:
-        code, message = EXIT_UNDECIDED, error
+        code, message = EXIT_UNDECIDED, str(error)
     except errors.FysymError as error:
-        code, message = EXIT_USAGE, error
+        code, message = EXIT_USAGE, str(error)
     print(f"fysym: {message}", file=sys.stderr)
     return code
 

@@ -64,9 +64,7 @@ def _guarded(work: Any) -> Regularizer:
         ) from error
 
 
-def _compile(
-    entropy: Entropy, clock: Deadline, name: str | None, options: dict[str, Any], rebind: Any
-) -> Regularizer:
+def _compile(entropy: Entropy, clock: Deadline, name: str | None, options: dict[str, Any], rebind: Any) -> Regularizer:
     verdict = concavity.decide(entropy, clock, options["assume_concave"])
     if options["strict"] and verdict.fact.status == "sampled":
         raise UndecidedError(f"strict=True: concavity was only sampled ({verdict.fact.evidence})")

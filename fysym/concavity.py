@@ -12,13 +12,13 @@ from typing import Any
 import sympy
 from sympy import S
 
-from . import intervals, truth
+from . import search, truth
 from .boundary import Point
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .errors import NotConcaveError, UndecidedError
 from .facts import Fact
-from .kinks import Piece
+from .kinks import SWITCHING, Piece
 from .signs import Proof, prove_sign
 
 PROBES = tuple(map(sympy.Rational, ("1/2", "1/10", "9/10", "1/1000", "999/1000", "1/3", "2/3", "1/20", "19/20")))
@@ -55,13 +55,17 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
     f = sympy.diff(h, t, 2)
     _probe(entropy, piece, h, f)
     regular = _check_regular(entropy, piece, h, deadline)
-    proof = prove_sign(f, t, Deadline(min(0.35 * deadline.seconds, deadline.left())))
+    found = _search(entropy, piece, f, deadline) if not entropy.parameters else None
+    proof = prove_sign(f, t, Deadline(min(0.2 * deadline.seconds, deadline.left())))
     if proof is not None and proof.sign > 0:
         _refute(entropy, piece, f, S.Half, entropy.points[0])
     if proof is not None and regular:
         argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
         return Verdict(Fact("strictly concave", True, "proved", argument), proof.strict, (proof,))
-    return Verdict(Fact("strictly concave", True, "sampled", _search(entropy, piece, f, deadline)), proof is not None)
+    found = found or _search(entropy, piece, f, deadline)
+    if isinstance(found, UndecidedError):
+        raise found
+    return Verdict(Fact("strictly concave", True, "sampled", found), proof is not None)
 
 
 def _summary(proof: Proof) -> str:
@@ -138,8 +142,9 @@ def _hint(entropy: Entropy, f: sympy.Expr, point: Point) -> str:
 def _culprit(entropy: Entropy, witness: sympy.Expr, point: Point) -> sympy.Expr | None:
     """The term of h that bends upwards most at the witness, when h is a sum."""
     terms = [term for term in sympy.Add.make_args(sympy.expand_mul(entropy.given)) if term.has(entropy.t)]
-    if len(terms) < 2:
-        return None
+    kinked = [term for term in terms if term.has(*SWITCHING)]
+    if len(terms) < 2 or kinked:
+        return kinked[0] if len(kinked) == 1 < len(terms) else None
     bends = []
     for term in terms:
         second = entropy.opened(sympy.diff(term, entropy.t, 2))
@@ -248,8 +253,8 @@ def _bisect(f: sympy.Expr, t: sympy.Symbol, a: sympy.Expr, b: sympy.Expr) -> sym
 # --- the numeric search ------------------------------------------------------------------------------
 
 
-def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> str:
-    """A dense, adaptive search for h'' > 0; returns the evidence, or raises with what it found."""
+def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> str | UndecidedError:
+    """A dense, adaptive search for h'' > 0: raises when it finds one, else the evidence or what stays open."""
     boxes = 0
     points = entropy.points
     for point in points:
@@ -262,7 +267,7 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
         if result is None or not result.complete or not all(_settled(g, entropy.t, box) for box in open_boxes):
             low, high = open_boxes[0] if open_boxes else (0.0, 1.0)
             low, high = (float(piece.back(entropy.t, sympy.Float(end))) for end in (low, high))
-            raise UndecidedError(
+            return UndecidedError(
                 f"could not settle whether h'' < 0 for t in ({low:.6g}, {high:.6g}); simplify h, raise the deadline, "
                 "or pass assume_concave=True if you know that it is",
                 (low, high),
@@ -277,15 +282,13 @@ def _timed_search(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, share: flo
     if seconds <= 0.01:
         return None
     try:
-        return deadline.run(lambda: intervals.search_positive(f, t, seconds=seconds * 0.8), share=share)
+        return deadline.run(lambda: search.search_positive(f, t, seconds=seconds * 0.8), share=share)
     except StepTimeout:
         return None
 
 
 def _violation(result: Any) -> sympy.Expr | None:
-    if result is None or result.violation is None:
-        return None
-    return sympy.Rational(result.violation)
+    return None if result is None else result.violation
 
 
 def _settled(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> bool:

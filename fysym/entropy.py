@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,9 @@ from sympy import S
 from . import kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout
-from .errors import FysymError, ParameterError, UndecidedError, UnsupportedError
-from .parse import Range, exact_expression, exact_number, parse_expression, parse_range
+from .errors import FysymError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
+from .parse import parse_expression
+from .ranges import Range, exact_expression, exact_number, parse_range
 
 VARIABLE = sympy.Symbol("t", positive=True)
 SLOPE = sympy.Symbol("s", real=True)
@@ -85,12 +86,22 @@ class Entropy:
         """The inverse of `opened`, simplified."""
         if not expr.has(*(p.coordinate for p in self.parameters)):
             return expr
-        return sympy.factor(sympy.simplify(expr.xreplace({p.coordinate: p.closed for p in self.parameters})))
+        closed = sympy.powsimp(expr.xreplace({p.coordinate: p.closed for p in self.parameters}))
+        inside = closed.replace(lambda x: x.is_Pow and x.exp.is_Add, lambda x: x.base ** sympy.factor(x.exp))
+        return sympy.factor(sympy.together(inside))
 
     def user(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` in the symbols that the user wrote."""
         names = {p.symbol: p.user for p in self.parameters} | {self.t: self.user_variable, SLOPE: sympy.Symbol("s")}
         return expr.xreplace(names)
+
+    def whole(self, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
+        """A function of h on all of (0, 1), put together from its smooth pieces."""
+        *pieces, last = self.pieces
+        if not pieces:
+            return of_piece(last.expr)
+        branches = [(of_piece(piece.expr), self.t < piece.high) for piece in pieces]
+        return sympy.Piecewise(*branches, (of_piece(last.expr), True))
 
     @property
     def points(self) -> list[Point]:
@@ -159,6 +170,7 @@ def normalise(
     except StepTimeout:
         raise UndecidedError("the kinks of h could not be found within the deadline") from None
     entropy = Entropy(t, given, given, S.Zero, (_unknown, _unknown), parameters, user_variable, pieces)
+    _check_real(entropy)
     ends = tuple(
         end_limit(entropy.opened(piece.expr), t, end, deadline, entropy.points[:3])
         for end, piece in ((0, pieces[0]), (1, pieces[-1]))
@@ -169,7 +181,11 @@ def normalise(
     low, high = (entropy.closed(limit.value) for limit in ends if limit.value is not None)
     if low == S.Infinity or high == S.Infinity:
         at = 0 if low == S.Infinity else 1
-        raise UnsupportedError(f"h tends to +oo as t -> {at}, so it is not concave; did you mean its negative?")
+        raise NotConcaveError(
+            f"h is not strictly concave on (0, 1): it tends to +oo as t -> {at}. Try: its negative.",
+            _convex_point(entropy, at),
+            entropy.at(entropy.points[0]),
+        )
     if low.is_infinite or high.is_infinite:
         affine = high if low.is_infinite and high.is_finite else (low if low.is_finite else S.Zero)
     else:
@@ -180,6 +196,34 @@ def normalise(
 
 
 _unknown = Limit(None, "sampled", "")
+
+
+def _check_real(entropy: Entropy) -> None:
+    """h must be a real number at points all over (0, 1)."""
+    for piece in entropy.pieces:
+        expr = entropy.opened(piece.expr)
+        for point in entropy.points[:3]:
+            for where in map(sympy.Rational, ("1/2", "1/20", "19/20", "1/5", "4/5")):
+                at = piece.low + (piece.high - piece.low) * where
+                value = truth.evaluate(expr, {entropy.t: at, **point})
+                if value != value:
+                    raise NotConcaveError(
+                        f"h is not strictly concave on (0, 1): h({at}) is not a real number. "
+                        "Try: an h that is real on all of (0, 1).",
+                        at,
+                        entropy.at(point),
+                    )
+
+
+def _convex_point(entropy: Entropy, end: int) -> sympy.Expr:
+    """A point near an end where h'' > 0, which exists when h tends to +oo there."""
+    second = entropy.opened(entropy.whole(lambda h: sympy.diff(h, entropy.t, 2)))
+    for k in range(1, 40):
+        at = sympy.Rational(1, 2**k)
+        at = at if end == 0 else 1 - at
+        if truth.evaluate(second, {entropy.t: at, **entropy.points[0]}) > 0:
+            return at
+    return S.Half
 
 
 def _subtract(expr: sympy.Expr, affine: sympy.Expr) -> sympy.Expr:
@@ -210,7 +254,8 @@ def _symbols(expr: sympy.Expr, params: dict[str, Any]) -> tuple[sympy.Symbol | N
         raise UnsupportedError(f"two different symbols are both called {twice}; use one of them throughout")
     for name in params:
         if name not in names:
-            raise ParameterError(f"params names {name!r}, which does not occur in h; h has {', '.join(names) or 'none'}")
+            have = ", ".join(names) or "none"
+            raise ParameterError(f"params names {name!r}, which does not occur in h; its symbols are: {have}")
     if "t" in params:
         raise ParameterError("t is the variable of h and runs over (0, 1); remove it from params")
     undeclared = [symbol for symbol in symbols if symbol.name not in params]

@@ -31,9 +31,9 @@ def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy
     if len(entropy.pieces) > 1:
         return None, Fact("inverse", None, "proved", "h has kinks: inverted numerically, piece by piece")
     opened = entropy.opened(slope)
-    for source, share in ((_unwrapped, 0.15), (_solved, 0.08)):
+    for source in (_unwrapped, _solved):
         try:
-            candidates = deadline.run(lambda source=source: list(source(opened, entropy.t)), share=share)
+            candidates = deadline.run(lambda source=source: list(source(opened, entropy.t)), share=0.05)
         except StepTimeout:
             continue
         except Exception:  # a solver that fails yields no candidate
@@ -77,7 +77,7 @@ def _present(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> symp
     """The candidate in the entropy's own parameters, in the shortest form that is still valid."""
     closed = candidate.xreplace({p.coordinate: p.closed for p in entropy.parameters})
     forms = [closed]
-    for rewrite in () if is_awkward(closed) else (sympy.powsimp, sympy.factor_terms, sympy.simplify):
+    for rewrite in () if is_awkward(closed) else (sympy.powsimp, sympy.factor_terms, sympy.factor, _shorter_inside):
         try:
             forms.append(rewrite(closed))
         except Exception:  # a rewrite that fails is only not offered
@@ -86,6 +86,15 @@ def _present(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> symp
         if _valid(entropy, slope, entropy.opened(form)):
             return form
     return closed
+
+
+def _shorter_inside(expr: sympy.Expr) -> sympy.Expr:
+    """Each base and exponent of a power expanded, factored or left, whichever is shortest."""
+
+    def shortest(e: sympy.Expr) -> sympy.Expr:
+        return min((e, sympy.expand(e), sympy.factor(e)), key=lambda form: (form.count_ops(), str(form)))
+
+    return expr.replace(lambda e: e.is_Pow, lambda e: shortest(e.base) ** shortest(e.exp))
 
 
 def _valid(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> bool:
@@ -119,7 +128,7 @@ def probes() -> Iterator[sympy.Rational]:
 
 def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """What SymPy's solver offers, with both real branches of Lambert's W."""
-    if is_awkward(slope):
+    if is_awkward(slope) or any(p.exp.free_symbols - {t} for p in slope.atoms(sympy.Pow)):
         return
     for solution in sympy.solve(slope.xreplace({t: _x}) - SLOPE, _x):
         yield solution
@@ -131,11 +140,15 @@ def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
 def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """Solutions by peeling functions off several equal forms of the slope."""
     seen = set()
-    for rewrite in (sympy.powsimp, _combine, *(() if is_awkward(slope) else (sympy.factor, sympy.simplify))):
+    for rewrite in (sympy.powsimp, _combine, *(() if is_awkward(slope) else (sympy.factor, _cancelled))):
         form = rewrite(slope)
         if form not in seen:
             seen.add(form)
             yield from _peel(form, SLOPE, t, 8)
+
+
+def _cancelled(slope: sympy.Expr) -> sympy.Expr:
+    return sympy.powsimp(sympy.cancel(sympy.together(slope)))
 
 
 def _combine(slope: sympy.Expr) -> sympy.Expr:

@@ -1,4 +1,4 @@
-"""Text to SymPy: entropies such as "-t*log(t)", parameter ranges such as "alpha > 1", exact numbers.
+"""Text to SymPy: entropies such as "-t*log(t)", and the comparisons that make up a range.
 
 Text is never executed. It is scanned character by character, read by Python's own grammar into a
 syntax tree, and rebuilt node by node from the tables below. Whatever is not in a table is refused with
@@ -12,19 +12,17 @@ import ast
 import difflib
 import keyword
 import math
-import numbers
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import sympy
-from sympy import And, Expr, Float, Rational, S, log
+from sympy import And, Expr, Rational, S, log
 
-from fysym import deadline
-from fysym.errors import ParameterError, ParseError
+from . import deadline
+from .errors import ParseError
 
 MAX_CHARACTERS = 10_000
 MAX_DIGITS = 300  # of one typed number
@@ -135,184 +133,23 @@ def parse_expression(text: str) -> Expr:
     return reader.timed(reader.result)
 
 
-@dataclass(frozen=True)
-class Range:
-    """The interval of values that a parameter may take; infinite ends are open."""
+def parse_bounds(text: str, name: str, hint: str) -> list[tuple[Expr, Expr, bool]]:
+    """The half-lines (low, high, open) that the comparisons in a text such as "0 < alpha <= 1" describe.
 
-    low: Expr = S.NegativeInfinity
-    high: Expr = S.Infinity
-    low_open: bool = True
-    high_open: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "low_open", self.low_open or bool(self.low.is_infinite))
-        object.__setattr__(self, "high_open", self.high_open or bool(self.high.is_infinite))
-
-    def __contains__(self, value: object) -> bool:
-        try:
-            number = exact_number(value)
-        except ParameterError:
-            return False
-        above = _compare(number, self.low) >= self.low_open
-        return above and _compare(self.high, number) >= self.high_open
-
-    @property
-    def is_empty(self) -> bool:
-        order = _compare(self.low, self.high)
-        return order > 0 or (order == 0 and (self.low_open or self.high_open))
-
-    def intersect(self, other: Range) -> Range:
-        """The values that lie in both ranges."""
-        low, high = _compare(self.low, other.low), _compare(other.high, self.high)
-        return Range(
-            self.low if low >= 0 else other.low,
-            self.high if high >= 0 else other.high,
-            (low >= 0 and self.low_open) or (low <= 0 and other.low_open),
-            (high >= 0 and self.high_open) or (high <= 0 and other.high_open),
-        )
-
-    def describe(self, name: str) -> str:
-        """The range as a user would write it: "alpha > 1", "0 < k <= 1"."""
-        below, above = ("<" if is_open else "<=" for is_open in (self.low_open, self.high_open))
-        if self.low.is_infinite and self.high.is_infinite:
-            return f"{name} is any real number"
-        if self.high.is_infinite:
-            return f"{name} {below.replace('<', '>')} {self.low}"
-        if self.low.is_infinite:
-            return f"{name} {above} {self.high}"
-        return f"{self.low} {below} {name} {above} {self.high}"
-
-
-def parse_range(name: str, given: Any) -> Range:
-    """Read the range of the parameter `name`.
-
-    `given` is text ("alpha > 1", "0 < k <= 1", "k > 0 and k < 1"), a pair (low, high) that stands for
-    the open interval, with None for no bound, or SymPy comparisons (`alpha > 1`, `And` of several).
+    One end of each is infinite. Errors end with the hint.
     """
-    example = f"; write for example '{name} > 1' or '0 < {name} <= 1'"
-    try:
-        if isinstance(given, str):
-            reader = _Reader(given)
-            parts = reader.timed(lambda node: list(reader.bounds(node, name, example)))
-        elif isinstance(given, (tuple, list)) and len(given) == 2:
-            low, high = given
-            parts = [
-                Range(low=S.NegativeInfinity if low is None else _bound(low)),
-                Range(high=S.Infinity if high is None else _bound(high)),
-            ]
-        elif isinstance(given, (And, sympy.core.relational.Relational)):
-            parts = [_half_line(name, part) for part in And.make_args(given)]
-        else:
-            decided = isinstance(given, sympy.logic.boolalg.BooleanAtom)
-            kinds = "SymPy has decided it already; give it as" if decided else "it is neither"
-            raise ParameterError(f"{kinds} text, a pair, or SymPy comparisons joined by And")
-    except ParseError:
-        raise
-    except ParameterError as error:
-        raise ParameterError(
-            f"the range of {name}, {_shown(given)}, cannot be used: {error}{example}"
-        ) from error
-    whole = Range()
-    for part in parts:
-        whole = whole.intersect(part)
-    if whole.is_empty or whole.low == whole.high:
-        kind = "is empty" if whole.is_empty else "is the single value " + str(whole.low)
-        raise ParameterError(f"the range of {name}, {_shown(given)}, {kind}{example}")
-    return whole
+    reader = _Reader(text)
+    return reader.timed(lambda node: list(reader.bounds(node, name, hint)))
 
 
-def name_in_range(text: str) -> str:
-    """The one parameter name that the text of a range mentions."""
-    names = {m["name"] for m in TOKEN.finditer(text) if m["name"]} - {*CONSTANTS, *INFINITIES, *ALLOWED_WORDS, *FUNCTIONS}
-    if len(names) != 1:
-        raise ParameterError(f"the range {_shown(text)} must name one parameter; write for example 'alpha > 1'")
-    return names.pop()
+def names_in(text: str) -> set[str]:
+    """The names in a text that have no meaning of their own."""
+    known = {*CONSTANTS, *INFINITIES, *ALLOWED_WORDS, *FUNCTIONS}
+    return {token["name"] for token in TOKEN.finditer(text) if token["name"]} - known
 
 
-def exact_number(value: Any) -> Expr:
-    """The exact SymPy number that a Python, NumPy or SymPy number stands for.
-
-    A float becomes the fraction with the smallest denominator up to 1000 that is the same float
-    (0.1 is 1/10, a typed 1/3 is 1/3), or else the shortest decimal that prints it.
-    """
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and not isinstance(value, numbers.Number):
-        value = value.item()
-    if isinstance(value, Expr):
-        return _exact_constant(value)
-    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
-        return Rational(int(value.numerator), int(value.denominator))
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        if not math.isfinite(value):
-            raise ParameterError(f"{_shown(value)} is not a finite number")
-        fraction = _simplest(value, type(value)) or Fraction(str(value))
-        return Rational(fraction.numerator, fraction.denominator)
-    raise ParameterError(f"{_shown(value)} is not a real number")
-
-
-def exact_expression(expr: Expr) -> Expr:
-    """The same expression with every floating-point number in it made exact."""
-    return expr.xreplace({number: exact_number(number) for number in expr.atoms(Float)})
-
-
-def _simplest(value: Any, kind: Callable[[float], Any]) -> Fraction | None:
-    """The fraction of smallest denominator up to 1000 that is `value` in floating point, if there is one."""
-    numerator, denominator = value.as_integer_ratio()
-    if abs(numerator) >= denominator << 53:  # beyond the whole numbers that a float tells apart
-        return None
-    for q in range(1, 1001):
-        p = (2 * numerator * q + denominator) // (2 * denominator)
-        if kind(p / q) == value:
-            return Fraction(p, q)
-    return None
-
-
-def _exact_constant(value: Expr) -> Expr:
-    """A SymPy number without floats, if it is real and finite."""
-    if value.free_symbols or value.is_finite is False:
-        raise ParameterError(f"{_shown(value)} is not a finite number")
-    if isinstance(value, Float):
-        return exact_number(float(value)) if value._prec <= 53 else Rational(str(value))
-    if value.is_Rational:
-        return value
-    value = exact_expression(value)
-    try:
-        problem = deadline.run(_constant_problem, value, seconds=MAX_SECONDS)
-    except Exception as error:
-        raise ParameterError(f"{_shown(value)} is a number that SymPy cannot evaluate") from error
-    if problem:
-        raise ParameterError(problem)
-    return value
-
-
-def _bound(value: Any) -> Expr:
-    """One end of a range: an exact number, or an infinity."""
-    if isinstance(value, (numbers.Real, sympy.Number)) and abs(value) == math.inf:
-        return S.Infinity if float(value) > 0 else S.NegativeInfinity
-    return exact_number(value)
-
-
-def _half_line(name: str, comparison: Any) -> Range:
-    """The values of the parameter that satisfy one SymPy comparison with a constant."""
-    if not isinstance(comparison, (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)):
-        raise ParameterError("it is not made of <, <=, > and >=")
-    is_open = isinstance(comparison, (sympy.Lt, sympy.Gt))
-    low, high = comparison.lts, comparison.gts
-    if isinstance(high, sympy.Symbol) and high.name == name:
-        return Range(low=_bound(low), low_open=is_open)
-    if isinstance(low, sympy.Symbol) and low.name == name:
-        return Range(high=_bound(high), high_open=is_open)
-    raise ParameterError(f"{comparison} does not compare {name} itself with a number")
-
-
-def _compare(a: Expr, b: Expr) -> int:
-    """-1, 0 or 1 as a < b, a = b or a > b."""
-    difference = S.Zero if a == b else (a - b).evalf(50)
-    if difference == 0 or getattr(difference, "_prec", 53) == 1:
-        return 0
-    return -1 if difference < 0 else 1
-
-
-def _shown(value: Any, width: int = 60) -> str:
+def shown(value: Any, width: int = 60) -> str:
+    """A value as an error message quotes it, cut short."""
     text = str(value) if isinstance(value, sympy.Basic) else repr(value)
     return text if len(text) <= width else text[:width] + "..."
 
@@ -322,7 +159,7 @@ def _bits(number: Any) -> float:
     return math.log2(max(abs(int(number.p)), int(number.q)))
 
 
-def _constant_problem(value: Expr) -> str | None:
+def constant_problem(value: Expr) -> str | None:
     """Why a constant is not an ordinary real number, or None."""
     if value.is_Rational:
         return f"a number of more than {MAX_BITS} bits is too large" if _bits(value) > MAX_BITS else None
@@ -330,14 +167,12 @@ def _constant_problem(value: Expr) -> str | None:
         return "this is infinite or undefined (a division by zero, or log(0)), not a real number"
     digits = value.evalf(15)
     if not digits.is_Float:
-        return f"{_shown(value)} is not a real number"
+        return f"{shown(value)} is not a real number"
     if digits._prec == 1 or digits == 0:
-        return f"{_shown(value)} cannot be told from zero; leave it out, or write 0"
+        return f"{shown(value)} cannot be told from zero; leave it out, or write 0"
     _, mantissa, exponent, size = digits._mpf_
     if not mantissa or abs(exponent + size) > MAX_BITS:
-        return (
-            f"{_shown(value)} is too large or too small: numbers lie between 2**-{MAX_BITS} and 2**{MAX_BITS}"
-        )
+        return f"{shown(value)} is too large or too small: numbers lie between 2**-{MAX_BITS} and 2**{MAX_BITS}"
     return None
 
 
@@ -348,7 +183,7 @@ def _power_problem(base: Expr, exponent: Expr) -> str | None:
     2**(t + n)*2**-t becomes 2**n. So the numbers in an exponent are weighed against those they may raise.
     """
     if exponent.is_number and not base.is_number and abs(exponent.evalf(15)) > MAX_EXPONENT:
-        return f"the exponent {_shown(exponent)} is too large: at most {MAX_EXPONENT} on a symbol"
+        return f"the exponent {shown(exponent)} is too large: at most {MAX_EXPONENT} on a symbol"
     raised = [part for factor in sympy.Mul.make_args(base) for part in factor.as_base_exp()[:1]]
     logs = exponent.atoms(log)
     raised += [number for inner in logs for number in inner.atoms(Rational)]
@@ -357,7 +192,7 @@ def _power_problem(base: Expr, exponent: Expr) -> str | None:
     if bits * sum(abs(number) for number in powers) > MAX_BITS:
         return f"this power is too large: its exact value may have more than {MAX_BITS} bits"
     if bits * max((int(number.q) for number in powers), default=1) > MAX_ROOT_BITS:
-        return f"the exponent {_shown(exponent)} on a number has too large a denominator"
+        return f"the exponent {shown(exponent)} on a number has too large a denominator"
     return None
 
 
@@ -395,9 +230,7 @@ class _Reader:
         try:
             return deadline.run(work, self.tree, seconds=MAX_SECONDS)
         except deadline.StepTimeout as error:
-            self.fail(
-                self.node, f"SymPy needs more than {MAX_SECONDS:g} s for this; simplify it by hand", error
-            )
+            self.fail(self.node, f"SymPy needs more than {MAX_SECONDS:g} s for this; simplify it by hand", error)
 
     def scan(self) -> None:
         """Refuse what needs no grammar to be refused: sizes, signs, reserved words, missing operators."""
@@ -417,9 +250,7 @@ class _Reader:
                 problem = "an operator is missing here: for a product write *, as in 2*t"
             if kind == "other" and sign == "(":
                 opened.append(position)
-                problem = (
-                    f"brackets are nested more than {MAX_DEPTH} deep" if len(opened) > MAX_DEPTH else None
-                )
+                problem = f"brackets are nested more than {MAX_DEPTH} deep" if len(opened) > MAX_DEPTH else None
             elif kind == "other" and sign == ")":
                 problem = None if opened else "this bracket closes nothing"
                 opened = opened[:-1]
@@ -452,7 +283,7 @@ class _Reader:
         for part in sympy.preorder_traversal(value):
             if part in (S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity, S.ImaginaryUnit):
                 self.fail(tree, f"the expression is not a finite real one: it contains {part}")
-            if part.is_Rational and (problem := _constant_problem(part)):
+            if part.is_Rational and (problem := constant_problem(part)):
                 self.fail(tree, problem)
         return value
 
@@ -464,12 +295,10 @@ class _Reader:
             self.fail(node, REFUSED_NODES.get(type(node), "this has no place in an expression"))
         value = handler(self, node)
         if value.is_number:
-            self.make(node, lambda: value, check=_constant_problem)
+            self.make(node, lambda: value, check=constant_problem)
         return value
 
-    def make(
-        self, node: ast.AST, build: Callable[..., Any], *args: Any, check: Callable[[Expr], str | None]
-    ) -> Any:
+    def make(self, node: ast.AST, build: Callable[..., Any], *args: Any, check: Callable[[Expr], str | None]) -> Any:
         """build(*args), with whatever SymPy raises, or the check finds, reported at the node."""
         try:
             value = build(*args)
@@ -552,16 +381,12 @@ class _Reader:
                 self.fail(pair, "Piecewise takes pairs: Piecewise((t, t < 1/2), (1 - t, True))")
             pairs.append((self.expression(pair.elts[0]), self.condition(pair.elts[1])))
         if node.keywords or not pairs or pairs[-1][1] is not S.true:
-            self.fail(
-                node, "the last pair of Piecewise must be (expression, True), so that no case is left out"
-            )
+            self.fail(node, "the last pair of Piecewise must be (expression, True), so that no case is left out")
         return self.cases(node, pairs)
 
     def if_else(self, node: ast.IfExp) -> Expr:
         condition = self.condition(node.test)
-        return self.cases(
-            node, [(self.expression(node.body), condition), (self.expression(node.orelse), S.true)]
-        )
+        return self.cases(node, [(self.expression(node.body), condition), (self.expression(node.orelse), S.true)])
 
     def cases(self, node: ast.expr, pairs: list[tuple[Expr, Any]]) -> Expr:
         """Piecewise as typed: SymPy would solve the conditions, which may take minutes."""
@@ -592,28 +417,28 @@ class _Reader:
     def truth(self, node: ast.AST, build: Callable[..., Any], *args: Any) -> Any:
         return self.make(node, build, *args, check=lambda value: None)
 
-    def bounds(self, node: ast.expr, name: str, example: str) -> Iterator[Range]:
+    def bounds(self, node: ast.expr, name: str, hint: str) -> Iterator[tuple[Expr, Expr, bool]]:
         """The half-lines whose intersection is a range written as text."""
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
             for part in node.values:
-                yield from self.bounds(part, name, example)
+                yield from self.bounds(part, name, hint)
             return
         if not isinstance(node, ast.Compare):
-            self.fail(node, f"a range compares {name} with numbers{example}")
+            self.fail(node, f"a range compares {name} with numbers{hint}")
         sides = [node.left, *node.comparators]
         for op, left, right in zip(node.ops, sides, sides[1:]):
             if not isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
-                self.fail(left, f"a range is made of <, <=, > and >={example}")
+                self.fail(left, f"a range is made of <, <=, > and >={hint}")
             low, high = (left, right) if isinstance(op, (ast.Lt, ast.LtE)) else (right, left)
             is_open = isinstance(op, (ast.Lt, ast.Gt))
             if isinstance(high, ast.Name) and high.id == name:
-                yield Range(low=self.bound(low, name, example), low_open=is_open)
+                yield self.bound(low, name, hint), S.Infinity, is_open
             elif isinstance(low, ast.Name) and low.id == name:
-                yield Range(high=self.bound(high, name, example), high_open=is_open)
+                yield S.NegativeInfinity, self.bound(high, name, hint), is_open
             else:
-                self.fail(left, f"{name} must stand alone on one side of each comparison{example}")
+                self.fail(left, f"{name} must stand alone on one side of each comparison{hint}")
 
-    def bound(self, node: ast.expr, name: str, example: str) -> Expr:
+    def bound(self, node: ast.expr, name: str, hint: str) -> Expr:
         """A constant, or plus or minus infinity."""
         inner = node.operand if isinstance(node, ast.UnaryOp) else node
         if isinstance(inner, ast.Name) and inner.id in INFINITIES:
@@ -621,7 +446,7 @@ class _Reader:
             return -INFINITIES[inner.id] if negative else INFINITIES[inner.id]
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and part.id not in {**CONSTANTS, **FUNCTIONS}:
-                self.fail(part, f"the bounds of {name} are numbers, and {part.id} is not one{example}")
+                self.fail(part, f"the bounds of {name} are numbers, and {part.id} is not one{hint}")
         return self.expression(node)
 
 
@@ -650,7 +475,7 @@ def _step_problem(value: Expr) -> str | None:
     for part in (value,) if value.is_Add else (value, *value.args):
         if part is S.ImaginaryUnit:
             return "this is not a real number"
-        if (part.is_Number or part is S.ComplexInfinity) and (problem := _constant_problem(part)):
+        if (part.is_Number or part is S.ComplexInfinity) and (problem := constant_problem(part)):
             return problem
         if isinstance(part, (sympy.Pow, sympy.exp)) and (problem := _power_problem(*part.as_base_exp())):
             return problem

@@ -18,7 +18,7 @@ from .deadline import Deadline, StepTimeout
 from .emit.printer import lines
 from .entropy import SLOPE, Entropy
 from .errors import UndecidedError
-from .rewrite import is_awkward, variants
+from .rewrite import variants
 from .theory import Theory
 
 EPS = 2.0**-52
@@ -79,9 +79,9 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     t = entropy.t
     e = sympy.Symbol("e", positive=True)
     ends = _ends(entropy, theory)
-    value = _whole(entropy, lambda h: -h)
-    slope = _whole(entropy, lambda h: -sympy.diff(h, t))
-    curvature = _whole(entropy, lambda h: -sympy.diff(h, t, 2))
+    value = entropy.whole(lambda h: -h)
+    slope = entropy.whole(lambda h: -sympy.diff(h, t))
+    curvature = entropy.whole(lambda h: -sympy.diff(h, t, 2))
     third = sympy.diff(curvature, t)
     coslope, cocurvature, cothird = (x.subs(t, 1 - e) for x in (slope, curvature, third))
     inverse_form, coinverse_form = None, None
@@ -105,15 +105,6 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
         newton=theory.value("inverse_shape") in ("convex", "affine"),
         exponential=_exponential(inverse) if inverse_form is not None else None,
     )
-
-
-def _whole(entropy: Entropy, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
-    """A function of h on all of (0, 1), put together from the pieces."""
-    *pieces, last = entropy.pieces
-    if not pieces:
-        return of_piece(last.expr)
-    branches = [(of_piece(piece.expr), entropy.t < piece.high) for piece in pieces]
-    return sympy.Piecewise(*branches, (of_piece(last.expr), True))
 
 
 def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
@@ -140,20 +131,20 @@ def _kinks(entropy: Entropy) -> tuple[tuple[float, float, float], ...]:
     t = entropy.t
     found = []
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
-        slopes = (_double(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
-        found.append((_double(left.high), *slopes))
-    return tuple(found)  # type: ignore[return-value]
+        before, after = (_double(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
+        found.append((_double(left.high), before, after))
+    return tuple(found)
 
 
 def _exponential(inverse: sympy.Expr | None) -> tuple[float, float] | None:
     """(rate, scale) when q(s) = scale * exp(rate * s)."""
-    if inverse is None or is_awkward(inverse):
+    if inverse is None:
         return None
-    logarithm = sympy.expand(sympy.expand_log(sympy.log(inverse), force=True))
-    rate = sympy.simplify(sympy.diff(logarithm, SLOPE))
-    if rate.free_symbols:
+    scale, rest = inverse.as_independent(SLOPE, as_Add=False)
+    if not isinstance(rest, sympy.exp):
         return None
-    return _double(rate), _double(inverse.subs(SLOPE, 0))
+    rate = sympy.diff(rest.args[0], SLOPE)
+    return None if rate.free_symbols else (_double(rate), _double(inverse.subs(SLOPE, 0)))
 
 
 # --- forms measured against the truth ----------------------------------------------------------------

@@ -64,12 +64,14 @@ class Regularizer:
     @functools.cached_property
     def dh(self) -> sympy.Expr:
         """h', the first derivative."""
-        return self._user(_tidy(sympy.diff(self.derivation.entropy.h, self.derivation.entropy.t)))
+        entropy = self.derivation.entropy
+        return self._user(entropy.whole(lambda h: _tidy(sympy.diff(h, entropy.t))))
 
     @functools.cached_property
     def d2h(self) -> sympy.Expr:
         """h'', the second derivative."""
-        return self._user(_tidy(sympy.diff(self.derivation.entropy.h, self.derivation.entropy.t, 2)))
+        entropy = self.derivation.entropy
+        return self._user(entropy.whole(lambda h: _tidy(sympy.diff(h, entropy.t, 2))))
 
     @property
     def inverse(self) -> sympy.Expr | None:
@@ -259,7 +261,7 @@ def _tidy(expr: sympy.Expr) -> sympy.Expr:
 def truth_table(derivation: Derivation) -> list[tuple[list[float], list[float]]]:
     """Pairs of scores and predictions known to 50 digits, made by choosing p and tau = 0: theta = -h'(p)."""
     entropy = derivation.entropy
-    slope = -sympy.diff(entropy.h, entropy.t)
+    slope = entropy.whole(lambda h: -sympy.diff(h, entropy.t))
     table = []
     for parts in ((1, 1), (3, 1), (1, 2, 5), (4, 3, 2, 1), (70, 20, 9, 1)):
         p = [sympy.Rational(part, sum(parts)) for part in parts]

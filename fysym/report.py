@@ -29,7 +29,8 @@ def line(reg: Regularizer) -> str:
     name = f"{reg.name}: " if reg.name else ""
     over = f", {params}" if params else ""
     margin = "undetermined" if reg.margin is None else reg.margin
-    return f"<Regularizer {name}h = {reg.h}{over}; margin {margin}, {reg.sparsity or 'undetermined'}; concavity {concave}>"
+    sparsity = reg.sparsity or "undetermined"
+    return f"<Regularizer {name}h = {reg.h}{over}; margin {margin}, {sparsity}; concavity {concave}>"
 
 
 def header(reg: Regularizer) -> list[str]:

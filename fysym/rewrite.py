@@ -41,9 +41,10 @@ LARGEST_ROOT = 100
 def is_awkward(expr: sympy.Expr) -> bool:
     """Has the expression powers such as (1+t)^1000 or t^(1/10^9), on which SymPy's rewriting never ends?"""
     for power in expr.atoms(sympy.Pow):
-        if power.exp.is_Rational and not power.base.is_number:
-            if power.exp.q > LARGEST_ROOT or (abs(power.exp) > LARGEST_EXPONENT and power.base.is_Add):
-                return True
+        if not power.exp.is_Rational or power.base.is_number:
+            continue
+        if power.exp.q > LARGEST_ROOT or (abs(power.exp) > LARGEST_EXPONENT and power.base.is_Add):
+            return True
     return False
 
 

@@ -68,9 +68,7 @@ def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 
     return _within(deadline, _by_extremes, f, t, deadline) or _by_monotonicity(f, t, deadline, depth)
 
 
-def _within(
-    deadline: Deadline, attempt: Callable[..., Proof | None], *args: Any
-) -> Proof | None:
+def _within(deadline: Deadline, attempt: Callable[..., Proof | None], *args: Any) -> Proof | None:
     try:
         return deadline.run(attempt, *args, share=0.12)
     except StepTimeout:
@@ -327,7 +325,8 @@ def _by_forms(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
 
 def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
     seen = {f}
-    for rewrite in (sympy.expand,) if is_awkward(f) else (sympy.factor, _gather, _factor_terms, sympy.expand, _gather_logs):
+    rewrites = (sympy.factor, _gather, _factor_terms, sympy.expand, _gather_logs)
+    for rewrite in (sympy.expand,) if is_awkward(f) else rewrites:
         form = rewrite(f)
         if form not in seen:
             seen.add(form)
@@ -418,7 +417,7 @@ def _by_extremes(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> Proof | 
     if touching or len(found) != 1 or None in found:
         return None
     where = ", ".join(f"{float(root):.6g}" for root in sorted(inside)) or "none"
-    return Proof(f, found.pop(), True, "extremes", note=f"zeros of the derivative in (0, 1): {where}")
+    return Proof(f, 1 if 1 in found else -1, True, "extremes", note=f"zeros of the derivative in (0, 1): {where}")
 
 
 def _by_monotonicity(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int) -> Proof | None:

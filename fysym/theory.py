@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 from sympy import S
 
-from . import intervals, truth
+from . import search, truth
 from .boundary import Limit, end_limit
 from .concavity import Verdict
 from .deadline import Deadline, StepTimeout
@@ -116,8 +116,8 @@ def _plain(expr: sympy.Expr) -> sympy.Expr:
     """The shortest of a few equal forms."""
     if expr.is_infinite or expr.is_Float:
         return expr
-    simple = sympy.simplify(expr)
-    return min((expr, simple, sympy.factor(simple)), key=lambda x: (x.count_ops(), str(x)))
+    together = sympy.factor(sympy.together(expr))
+    return min((expr, together, sympy.expand(expr)), key=lambda x: (x.count_ops(), str(x)))
 
 
 def _end_curvatures(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
@@ -169,9 +169,7 @@ def _strong_concavity(
     theory.facts["smoothness"] = Fact("smoothness", smoothness, fact.status, why)
 
 
-def _infimum(
-    entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline
-) -> Fact | None:
+def _infimum(entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline) -> Fact | None:
     """The infimum of -h'' where it is not monotone: exact when a bound or a list of extremes gives it."""
     t = entropy.t
     if not verdict.strict and verdict.fact.status == "proved":
@@ -225,7 +223,7 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
         curvature = -sympy.diff(piece.expr, t, 2).subs(t, piece.low + (piece.high - piece.low) * t)
         try:
             bound, best, _ = deadline.run(
-                lambda c=curvature: intervals.lower_bound_and_point(c, t, seconds=0.05 * deadline.seconds), share=0.1
+                lambda c=curvature: search.lower_bound_and_point(c, t, seconds=0.05 * deadline.seconds), share=0.1
             )
         except StepTimeout:
             return None
@@ -238,9 +236,7 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
     return Fact("strong_concavity", value, "sampled", "branch and bound in float64, to about 6 digits")
 
 
-def _differentiability(
-    theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]
-) -> None:
+def _differentiability(theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]) -> None:
     """Is the prediction differentiable everywhere, the cut-off at 0 included?"""
     name = "twice_differentiable"
     at_zero = curvatures[0]
@@ -255,6 +251,7 @@ def _differentiability(
         _say_undetermined(theory, entropy, name, "the limit of h'' at 0 is not determined")
     else:
         smooth = bool(at_zero.value == S.Infinity)
-        why = f"-h''(0+) = {entropy.closed(at_zero.value)}: " + ("a smooth" if smooth else "a corner at the") + " cut-off"
+        corner = "a smooth cut-off" if smooth else "a corner at the cut-off"
+        why = f"-h''(0+) = {entropy.user(entropy.closed(at_zero.value))}: {corner}"
         status = max((at_zero.status, theory.status("strictly_concave")), key=_RANK.__getitem__)
         theory.facts[name] = Fact(name, smooth, status, why)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..program import Program, Scalar
 from ..runtime import numpy as runtime
+from ..runtime import numpy_inverse
 from .printer import lines
 
 MARK = "# -- emitted from here --\n"
@@ -71,9 +72,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         '    """Scores, labels or probabilities have a wrong shape, type or value."""',
         "",
         "",
-        inspect.getsource(runtime).split(MARK)[1].strip(),
-        "",
-        "",
+        *(_inlined(part) for part in (runtime, *([numpy_inverse] if program.inverse is None else []))),
         "# The entropy: g = -h, its derivatives, and q, the inverse of g'.",
         "",
         scalars,
@@ -97,6 +96,11 @@ def load(text: str, name: str) -> types.ModuleType:
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), module.__dict__)
     return module
+
+
+def _inlined(module: types.ModuleType) -> str:
+    """The part of a runtime module that an emitted one carries."""
+    return inspect.getsource(module).split(MARK)[1].strip() + "\n\n"
 
 
 def _comment(line: str) -> str:
@@ -156,7 +160,7 @@ def _namespace(program: Program) -> str:
             entries["coinverse"] = "lambda s: 1.0 - entropy_inverse(s)"
     text = "F = SimpleNamespace(\n" + "".join(f"    {key}={text},\n" for key, text in entries.items()) + ")"
     if program.inverse is None:
-        text += "\nwith np.errstate(all=\"ignore\"):\n    F.inverse, F.coinverse = make_inverse(F)"
+        text += '\nwith np.errstate(all="ignore"):\n    F.inverse, F.coinverse = make_inverse(F)'
     return text
 
 

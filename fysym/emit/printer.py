@@ -151,6 +151,7 @@ class _Writer:
         for term in sorted(expr.args, key=lambda e: e.could_extract_minus_sign()):
             negative = term.could_extract_minus_sign()
             body = self.write(-term if negative else term)
+            body = _strip(body) if term.is_Mul and not body.startswith("(-") else body
             text += (" - " if negative else " + ") + body
         return "(" + (text[3:] if text.startswith(" + ") else "-" + text[3:]) + ")"
 

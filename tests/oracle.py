@@ -1,0 +1,291 @@
+"""The truth to fifty digits: predictions, losses and Jacobians of an entropy in mpmath.
+
+It shares no numeric code with the package. With g = -h and q = (g')^{-1}, the prediction is q(theta_j - tau) and
+the excess sum_j q(theta_j - tau) - 1 falls as tau grows. All coordinates move the same way with tau, so the excess
+that is left bounds the error of every one of them: each answer carries its own certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import sympy
+
+DIGITS = 70
+CHECK_DIGITS = 160
+CLOSE = mpmath.mpf(10) ** -55
+
+Number = Any  # an mpf
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The prediction of one row, its threshold, and 1/g'' on the support (None where p is 0)."""
+
+    theta: tuple[Number, ...]
+    p: tuple[Number, ...]
+    tau: Number
+    weight: tuple[Number | None, ...]
+
+
+class Oracle:
+    """The truth about an entropy h, a SymPy expression in `variable` with h(0) = h(1) = 0 and no parameters."""
+
+    def __init__(
+        self,
+        h: sympy.Expr,
+        variable: sympy.Symbol,
+        slopes: tuple[sympy.Expr, sympy.Expr],
+        inverse: sympy.Expr | None = None,
+    ) -> None:
+        t = sympy.Dummy("t", positive=True)
+        h = sympy.sympify(h).subs(variable, t)
+        self._value = _function(-h, t)
+        self._slope = _function(-sympy.diff(h, t), t)
+        self._curvature = _function(-sympy.diff(h, t, 2), t)
+        with mpmath.workdps(DIGITS):
+            self.slope_low, self.slope_high = (_number(-slope) for slope in slopes)
+        self._check_ends()
+        self._closed: tuple[Callable[[Number], Number], Callable[[Number], Number]] | None = None
+        if inverse is not None:
+            (s,) = inverse.free_symbols
+            pair = _function(inverse, s), _function(sympy.diff(inverse, s), s)
+            if self._is_inverse(pair[0]):
+                self._closed = pair
+
+    @property
+    def closed(self) -> bool:
+        """Whether a closed form of the inverse passed its check, so that it is used."""
+        return self._closed is not None
+
+    # Scalar functions
+
+    def value(self, t: Number) -> Number:
+        """g(t) on [0, 1]."""
+        t = mpmath.mpf(t)
+        with mpmath.workdps(DIGITS):
+            return mpmath.mpf(0) if t in (0, 1) else _real(self._value(t))
+
+    def slope(self, t: Number) -> Number:
+        """g'(t) on [0, 1]."""
+        with mpmath.workdps(DIGITS):
+            t = mpmath.mpf(t)
+            return self.slope_low if t == 0 else self.slope_high if t == 1 else _real(self._slope(t))
+
+    def inverse(self, s: Number, start: Number | None = None) -> tuple[Number, Number | None]:
+        """q(s) and q'(s); (0, None) at or below the slope at 0, and 1 at or above the slope at 1."""
+        if s <= self.slope_low:
+            return mpmath.mpf(0), None
+        if s >= self.slope_high:
+            return mpmath.mpf(1), self._weight_at_one()
+        if self._closed is not None:
+            return _real(self._closed[0](s)), _real(self._closed[1](s))
+        p = self._root(s, start)
+        return p, 1 / _real(self._curvature(p)) if p < 1 else self._weight_at_one()
+
+    def _weight_at_one(self) -> Number:
+        if mpmath.isinf(self.slope_high):
+            return mpmath.mpf(0)
+        curvature = _real(self._curvature(1 - mpmath.mpf(10) ** (-DIGITS + 10)))
+        return 1 / curvature if curvature else mpmath.inf
+
+    def _root(self, s: Number, start: Number | None) -> Number:
+        """The p in (0, 1) with g'(p) = s: Newton's method in log p, kept inside a bracket."""
+        low, high = mpmath.mpf(-1), mpmath.mpf(0)
+        if start is not None and 0 < start < 1:
+            x = mpmath.log(start)
+            low = min(low, 2 * x)
+        else:
+            x = low
+        while _real(self._slope(mpmath.exp(low))) > s:
+            low *= 2
+        resolution = mpmath.mpf(10) ** -(DIGITS - 8)
+        last = mpmath.inf
+        for _ in range(2000):
+            if not low < x < high:
+                x = (low + high) / 2
+            p = mpmath.exp(x)
+            miss = _real(self._slope(p)) - s
+            if miss < 0:
+                low = x
+            else:
+                high = x
+            change = -miss / (p * _real(self._curvature(p)))
+            if abs(change) <= resolution or high - low <= resolution:
+                return mpmath.exp(x + change) if low <= x + change <= high else p
+            slow = abs(change) > last / 2
+            last = abs(change)
+            x = (low + high) / 2 if slow else x + change
+        raise AssertionError(f"no root of g'(p) = {s}")
+
+    # Rows
+
+    def solve(self, theta: Sequence[Any], tau: Number | None = None) -> Truth:
+        """The prediction for finite scores; `tau`, if given, is where the search starts."""
+        with mpmath.workdps(DIGITS):
+            scores = tuple(mpmath.mpf(x) for x in theta)
+            count = Counter(scores)
+            tau, found = self._threshold(count, tau)
+            return Truth(scores, tuple(found[x][0] for x in scores), tau, tuple(found[x][1] for x in scores))
+
+    def _threshold(self, count: Counter[Number], tau: Number | None) -> tuple[Number, dict[Number, Any]]:
+        top = max(count)
+        total = sum(count.values())
+        found: dict[Number, Any] = {}
+
+        def excess(at: Number) -> Number:
+            for x in count:
+                found[x] = self.inverse(x - at, found[x][0] if x in found else None)
+            return mpmath.fsum(n * found[x][0] for x, n in count.items()) - 1
+
+        if total == 1:
+            found[top] = (mpmath.mpf(1), mpmath.mpf(0))
+            return top - self.slope_high, found
+        high = top - self.slope(mpmath.mpf(1) / total)
+        if len(count) == 1:
+            excess(high)
+            found[top] = (mpmath.mpf(1) / total, found[top][1])
+            return high, found
+        if mpmath.isinf(self.slope_high):
+            distance = mpmath.mpf(1)
+            while excess(high - distance) < 0:
+                distance *= 2
+            low = high - distance
+        else:
+            low = top - self.slope_high
+            if excess(low) <= CLOSE:  # one coordinate takes everything
+                return low, found
+        x = low if tau is None or not low < tau < high else tau
+        width = 2 * (high - low)
+        for _ in range(1000):
+            over = excess(x)
+            if abs(over) <= CLOSE:
+                return x, found
+            if over > 0:
+                low = x
+            else:
+                high = x
+            total_weight = mpmath.fsum(n * found[y][1] for y, n in count.items() if found[y][1] is not None)
+            x = x + over / total_weight if total_weight and mpmath.isfinite(total_weight) else mpmath.nan
+            halved = high - low <= width / 2
+            if not low < x < high or not halved:
+                x = (low + high) / 2
+            width = high - low
+            if width <= mpmath.mpf(10) ** -(DIGITS - 2) * max(1, abs(low)):
+                # q is so steep here that no threshold of this many digits brings the sum closer to 1.
+                assert abs(over) <= mpmath.mpf(10) ** -20, over
+                return x, found
+        raise AssertionError("the threshold did not converge")
+
+    def loss(self, truth: Truth, y: Sequence[Any] | int) -> Number:
+        """L = sum_j theta_j (p_j - y_j) - g(p_j) + g(y_j); y is a label or proportions that sum to 1 exactly."""
+        with mpmath.workdps(DIGITS):
+            d = len(truth.p)
+            wanted = [int(j == y) for j in range(d)] if isinstance(y, int) else [mpmath.mpf(x) for x in y]
+            assert mpmath.fsum(wanted) == 1
+            return mpmath.fsum(
+                x * (p - w) - self.value(p) + self.value(w)
+                for x, p, w in zip(truth.theta, truth.p, wanted, strict=True)
+            )
+
+    def conjugate(self, truth: Truth) -> Number:
+        """Omega*(theta) = <theta, p> - sum_j g(p_j)."""
+        with mpmath.workdps(DIGITS):
+            return mpmath.fsum(x * p - self.value(p) for x, p in zip(truth.theta, truth.p, strict=True))
+
+    def derivative(self, truth: Truth, v: Sequence[Any]) -> list[Number]:
+        """The derivative of the prediction in the direction v: central differences of the truth."""
+        with mpmath.workdps(DIGITS):
+            step = mpmath.mpf(10) ** -18
+            moved = [
+                self.solve([x + sign * step * mpmath.mpf(z) for x, z in zip(truth.theta, v, strict=True)], truth.tau)
+                for sign in (1, -1)
+            ]
+            return [(a - b) / (2 * step) for a, b in zip(moved[0].p, moved[1].p, strict=True)]
+
+    def reach(self, truth: Truth, j: int, ulps: int = 4, eps: float = 2.0**-52) -> Number:
+        """How far p_j moves when one of the scores changes by that many units in its last place."""
+        d = len(truth.theta)
+        by_size = sorted(range(d), key=lambda k: -abs(truth.theta[k]))
+        by_score = sorted(range(d), key=lambda k: -truth.theta[k])
+        changed = range(d) if d <= 10 else {j, by_size[0], by_score[0], by_score[1]}
+        moved = [abs(self._nudged(truth, k, sign * ulps, eps).p[j] - truth.p[j]) for k in changed for sign in (1, -1)]
+        return max(moved)
+
+    def _nudged(self, truth: Truth, k: int, ulps: int, eps: float) -> Truth:
+        with mpmath.workdps(DIGITS):
+            scores = list(truth.theta)
+            _, exponent = math.frexp(float(scores[k]))
+            scores[k] += mpmath.mpf(ulps) * mpmath.mpf(eps) * mpmath.mpf(2) ** (exponent - 1)
+            return self.solve(scores, truth.tau)
+
+    # Checks of what the oracle was given
+
+    def _check_ends(self) -> None:
+        """The slopes at the ends are the limits of g' seen from inside."""
+        with mpmath.workdps(5000):
+            for claim, at in ((self.slope_low, lambda e: e), (self.slope_high, lambda e: 1 - e)):
+                near, nearer = (_real(self._slope(at(mpmath.mpf(10) ** -k))) for k in (1000, 2000))
+                if mpmath.isinf(claim):
+                    assert abs(nearer) > 1.2 * abs(near) or mpmath.isinf(nearer), (claim, near, nearer)
+                    assert mpmath.sign(nearer) == mpmath.sign(claim)
+                else:
+                    assert abs(near - claim) < mpmath.mpf(10) ** -(DIGITS - 5), (claim, near)
+
+    def _is_inverse(self, q: Callable[[Number], Number]) -> bool:
+        """Whether q(g'(p)) = p over the whole of (0, 1), to at least fifty digits."""
+        with mpmath.workdps(CHECK_DIGITS):
+            tiny = [mpmath.mpf(10) ** -k for k in (40, 30, 20, 12, 6, 3, 2)]
+            points = tiny + [mpmath.mpf(k) / 23 for k in range(1, 23)] + [1 - e for e in tiny]
+            for p in points:
+                back = q(_real(self._slope(p)))
+                if not abs(back - p) <= mpmath.mpf(10) ** -50 * p:
+                    return False
+        return True
+
+
+def _function(expr: sympy.Expr, symbol: sympy.Symbol) -> Callable[[Number], Number]:
+    return sympy.lambdify(symbol, expr, modules=[{"erfinv": _erfinv}, "mpmath"], cse=True)
+
+
+def _erfinv(x: Number) -> Number:
+    """erfinv by Newton's method on log erfc, for arguments so close to 1 that a plain iteration fails."""
+    if x < 0:
+        return -_erfinv(-x)
+    if x < mpmath.mpf("0.9"):
+        return mpmath.erfinv(x)
+    tail = 1 - x
+    if tail == 0:
+        return mpmath.inf
+    y = mpmath.sqrt(-mpmath.log(tail))
+    for _ in range(200):
+        now = mpmath.erfc(y)
+        step = mpmath.log(now / tail) * now * mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(y * y)
+        y += step
+        if abs(step) < abs(y) * mpmath.mpf(10) ** (-mpmath.mp.dps // 2 - 2):
+            break
+    return y
+
+
+def _number(value: sympy.Expr) -> Number:
+    if value in (sympy.oo, -sympy.oo):
+        return mpmath.inf if value == sympy.oo else -mpmath.inf
+    return mpmath.mpf(str(sympy.N(value, DIGITS + 10)))
+
+
+def _real(value: Any) -> Number:
+    if isinstance(value, mpmath.mpc):
+        assert abs(value.imag) <= mpmath.mpf(10) ** (-mpmath.mp.dps // 2) * max(1, abs(value.real)), value
+        return value.real
+    return mpmath.mpf(value)
+
+
+def of(regularizer: Any) -> Oracle:
+    """The oracle of a compiled entropy, from its exact formulas."""
+    r = regularizer
+    return Oracle(r.h, r.variable, r.slopes, r.inverse)
