@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from . import concavity, inverse, program, theory
+from . import concavity, inverse, theory
 from . import entropy as entropies
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy
@@ -72,6 +72,12 @@ def _compile(entropy: Entropy, clock: Deadline, name: str | None, options: dict[
     slope = -sympy.diff(entropy.h, entropy.t)
     closed_form, fact = inverse.find(entropy, slope, clock)
     derived.facts["inverse"] = fact
-    lowered = None if entropy.parameters else program.lower(entropy, derived, closed_form, clock)
+    lowered = None if entropy.parameters else _lower(entropy, derived, closed_form, clock)
     derivation = Derivation(entropy, verdict, derived, closed_form, lowered)
     return Regularizer(derivation, name, lambda values: _guarded(lambda: rebind(entropy, values)))
+
+
+def _lower(*stage: Any) -> Any:
+    from . import program  # brings NumPy, which `import fysym` must not
+
+    return program.lower(*stage)

@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 from sympy import S
 
-from . import search, truth
+from . import truth
 from .boundary import Point
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
@@ -278,6 +278,8 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
 
 
 def _timed_search(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, share: float = 0.3) -> Any:
+    from . import search  # brings SciPy, which `import fysym` must not
+
     seconds = min(share * deadline.seconds, deadline.left())
     if seconds <= 0.01:
         return None

@@ -6,19 +6,20 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from . import report as reports
 from . import truth
 from .concavity import Verdict
-from .emit import numpy as numpy_emitter
 from .entropy import Entropy
 from .errors import InputError, ParameterError
 from .facts import Fact
-from .program import Program
 from .theory import Theory
+
+if TYPE_CHECKING:
+    from .program import Program
 
 
 @dataclass(frozen=True)
@@ -215,12 +216,16 @@ class Regularizer:
 
     @functools.cached_property
     def _source(self) -> str:
+        from .emit import numpy as numpy_emitter  # brings NumPy, which `import fysym` must not
+
         program = self.derivation.program
         assert program is not None
         return numpy_emitter.source(program, reports.header(self), truth_table(self.derivation))
 
     @functools.cached_property
     def _module(self) -> Any:
+        from .emit import numpy as numpy_emitter
+
         with self._lock:
             return numpy_emitter.load(self._source, "fysym_emitted")
 

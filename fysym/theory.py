@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 from sympy import S
 
-from . import search, truth
+from . import truth
 from .boundary import Limit, end_limit
 from .concavity import Verdict
 from .deadline import Deadline, StepTimeout
@@ -217,6 +217,8 @@ def _critical_values(
 
 
 def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
+    from . import search  # brings SciPy, which `import fysym` must not
+
     t = entropy.t
     least = None
     for piece in entropy.pieces:

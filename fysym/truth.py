@@ -44,17 +44,21 @@ def evaluate(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DI
 
 
 def evaluate_reliably(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DIGITS) -> Any:
-    """The value of `expr` to about half of `digits`: precision is raised until two of them agree."""
+    """The value of `expr` to about half of `digits`: precision is raised until two of them agree.
+
+    That two precisions agree on 0, on an infinity or on nan proves nothing: sqrt(1 + t) - 1 is 0, and
+    log(1 - (1 - t)) infinite, to any number of digits that a tiny t is too small for. Those are
+    believed only from the highest precision.
+    """
     ctx = context()
+    close = ctx.mpf(10) ** (-digits // 2)
     value = evaluate(expr, values, digits)
-    for _ in range(5):
+    for _ in range(4):
         finer = evaluate(expr, values, 2 * digits)
-        if not ctx.isfinite(finer):
-            return finer
-        if abs(value - finer) <= abs(finer) * ctx.mpf(10) ** (-digits // 2) or (finer == 0 == value):
+        if ctx.isfinite(finer) and finer != 0 and abs(value - finer) <= close * abs(finer):
             return finer
         value, digits = finer, 2 * digits
-    return ctx.nan
+    return value if value == 0 or not ctx.isfinite(value) else ctx.nan
 
 
 def to_mpf(value: Any) -> Any:

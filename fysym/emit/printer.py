@@ -144,7 +144,8 @@ class _Writer:
         template = self.table.functions.get(expr.func)
         if template is None:
             raise UnsupportedError(f"no code is known for {expr.func.__name__} in {expr}")
-        return template.format(*(_strip(self.write(argument)) for argument in expr.args))
+        arguments = expr.args if expr.func is not sympy.LambertW else (expr.args[0], *expr.args[1:], sympy.S.Zero)
+        return template.format(*(_strip(self.write(argument)) for argument in arguments))
 
     def _sum(self, expr: sympy.Add) -> str:
         text = ""

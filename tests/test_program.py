@@ -1,0 +1,60 @@
+"""Lowering: which forms are chosen, and what is refused."""
+
+import numpy as np
+import pytest
+import sympy
+
+import fysym
+
+
+def program(text: str, **values: float):  # type: ignore[no-untyped-def]
+    return fysym.compile(text).bind(**values).derivation.program
+
+
+def test_a_softmax_is_recognised() -> None:
+    assert program("-t*log(t)").exponential == pytest.approx((1.0, np.exp(-1.0)))
+    assert program("-3*t*log(t)").exponential[0] == pytest.approx(1 / 3)
+    assert program("t*(1-t)").exponential is None
+
+
+def test_cardano_radicals_give_way_to_numerics() -> None:
+    lowered = program("t - t**2/2 - t**4/4")
+    assert lowered.inverse is None or lowered.inverse.ulps <= 200
+
+
+def test_overflowing_forms_are_rewritten() -> None:
+    lowered = program("-t*log(t) - (1-t)*log(1-t)")
+    with np.errstate(all="raise", over="ignore", under="ignore"):
+        from fysym.program import compiled
+
+        values = compiled(lowered.inverse.expr, lowered.inverse.argument)(np.array([-1e4, 0.0, 1e4]))
+    assert values.tolist() == [0.0, 0.5, 1.0]
+
+
+def test_the_complement_is_kept_where_the_curvature_is_infinite() -> None:
+    assert program("-t*log(t) - (1-t)*log(1-t)").coinverse is not None
+    assert program("t*(1-t)").coinverse is None
+
+
+def test_solvers_follow_from_facts() -> None:
+    assert program("t*(1-t)").newton
+    assert program("t - t**1.5").newton
+    assert not program("t - t**3").newton
+    assert "softmax" in program("-t*log(t)").solver
+
+
+def test_forms_are_measured() -> None:
+    lowered = program("(t+1)*log((t+1)/2) - t*log(t)")
+    for scalar in (lowered.value, lowered.slope, lowered.curvature, lowered.inverse):
+        assert scalar.ulps < 20
+    assert lowered.worst_ulps == max(x.ulps for x in (lowered.value, lowered.slope, lowered.curvature, lowered.inverse))
+
+
+def test_kinks_carry_both_slopes() -> None:
+    (kink,) = program("t*(1-t) + min(t, 1-t)").kinks
+    assert kink == (0.5, -1.0, 1.0)
+
+
+def test_sympy_is_gone_from_the_ends() -> None:
+    assert all(type(number) is float for number in program("t*(1-t)").ends.values())
+    assert isinstance(fysym.compile("t*(1-t)").margin, sympy.Integer)

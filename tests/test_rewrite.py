@@ -1,0 +1,65 @@
+"""Equal forms: equal in exact arithmetic, better in floating point."""
+
+import numpy as np
+import pytest
+import sympy
+
+from fysym import truth
+from fysym.program import compiled
+from fysym.rewrite import is_awkward, power_differences, safe, variants
+
+t = sympy.Symbol("t", positive=True)
+s = sympy.Symbol("s", real=True)
+
+
+def worst_error(form: sympy.Expr, expr: sympy.Expr, x: sympy.Symbol, points: list[float]) -> float:
+    values = compiled(form, x)(np.array(points))
+    exact = [truth.evaluate_reliably(expr, {x: sympy.Rational(p)}) for p in points]
+    return max(abs(float((v - e) / e)) for v, e in zip(values, exact, strict=True))
+
+
+TAIL = [1e-300, 1e-30, 1e-9, 0.1, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("expr", "x", "points"),
+    [
+        (sympy.log(1 + t), t, TAIL),
+        (sympy.exp(t) - 1, t, TAIL),
+        (1 - sympy.exp(-3 * t), t, TAIL),
+        (sympy.erf(s) / 2 + sympy.Rational(1, 2), s, [-5.0, -3.0, -1.0, 0.5]),
+        (1 - sympy.erf(s), s, [5.0, 3.0, -1.0]),
+        (sympy.LambertW(3 * sympy.exp(s - 1)), s, [-700.0, -5.0, 0.0, 5.0, 900.0]),
+    ],
+)
+def test_safe_functions_keep_their_digits(expr: sympy.Expr, x: sympy.Symbol, points: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        assert worst_error(safe(expr, x), expr, x, points) < 1e-13
+
+
+def test_power_differences_near_a_singular_parameter() -> None:
+    a = 1 + sympy.Rational(1, 10**9)
+    expr = (t - t**a) / (a - 1)
+    points = [1e-9, 0.1, 0.5, 0.9]
+    assert worst_error(expr, expr, t, points) > 1e-9
+    assert worst_error(power_differences(sympy.expand(expr)), expr, t, points) < 1e-14
+
+
+def test_every_variant_is_equal() -> None:
+    for expr in (
+        -t * sympy.log(t) + (1 + t) * sympy.log((1 + t) / 2),
+        t / (1 + t) ** 2,
+        sympy.exp(t) / (1 + sympy.exp(t)),
+    ):
+        points = np.array([0.1, 0.3, 0.8])
+        want = compiled(expr, t)(points)
+        forms = list(variants(expr, t))
+        assert len(forms) >= 2
+        for form in forms:
+            np.testing.assert_allclose(compiled(form, t)(points), want, rtol=1e-13)
+
+
+def test_awkward_powers_are_recognised() -> None:
+    assert is_awkward((1 + t) ** 1000)
+    assert is_awkward(t ** sympy.Rational(1, 10**9))
+    assert not is_awkward(t**1000 + (1 + t) ** 3)

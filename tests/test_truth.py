@@ -1,0 +1,62 @@
+"""High precision: the values everything else is checked against."""
+
+import threading
+
+import mpmath
+import sympy
+
+from fysym import truth
+
+t = sympy.Symbol("t", positive=True)
+
+
+def test_fifty_digits() -> None:
+    value = truth.evaluate(sympy.log(t) + sympy.pi, {t: sympy.Rational(1, 3)})
+    with mpmath.workdps(60):
+        assert abs(mpmath.mpf(str(value)) - (mpmath.pi - mpmath.log(3))) < mpmath.mpf(10) ** -48
+
+
+def test_cancellation_raises_the_precision() -> None:
+    expr = (sympy.sqrt(1 + t) - 1) / t
+    value = truth.evaluate_reliably(expr, {t: sympy.Rational(1, 10**120)})
+    assert abs(value - 0.5) < 1e-20
+
+
+def test_what_is_not_real_is_nan() -> None:
+    assert truth.evaluate(sympy.sqrt(t - 1), {t: sympy.Rational(1, 2)}) != truth.evaluate(t, {t: 1})
+    value = truth.evaluate(sympy.log(t - 1), {t: sympy.Rational(1, 2)})
+    assert value != value
+
+
+def test_inverse_error_functions_in_the_tail() -> None:
+    x = sympy.Rational(1, 10**250)
+    y = truth.evaluate(sympy.erfcinv(t), {t: x})
+    with mpmath.workdps(40):
+        assert abs(mpmath.erfc(mpmath.mpf(str(y))) / mpmath.mpf(10) ** -250 - 1) < mpmath.mpf(10) ** -9
+    left = truth.evaluate_reliably(sympy.erfinv(2 * t - 1), {t: x})
+    right = truth.evaluate_reliably(-sympy.erfcinv(2 * t), {t: x})
+    assert abs(left - right) < 1e-20 * abs(right)
+
+
+def test_sign_tells_zero_from_tiny() -> None:
+    assert truth.sign(sympy.sqrt(2) + sympy.sqrt(3) - sympy.sqrt(5 + 2 * sympy.sqrt(6))) == 0
+    assert truth.sign(sympy.pi - sympy.Rational(355, 113)) == -1
+    assert truth.sign(t) == 1
+    assert truth.sign(sympy.Symbol("a")) is None
+
+
+def test_threads_do_not_share_precision() -> None:
+    results: dict[int, str] = {}
+
+    def work(digits: int) -> None:
+        for _ in range(50):
+            results[digits] = str(truth.evaluate(sympy.exp(t), {t: 1}, digits=digits))
+
+    threads = [threading.Thread(target=work, args=(digits,)) for digits in (20, 60, 200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    e = sympy.E.evalf(80)
+    for digits in (60, 200):
+        assert abs(sympy.Float(results[digits], 80) - e) < sympy.Float(10) ** -55
