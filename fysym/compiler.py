@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy
 
 from . import concavity, inverse, theory
 from . import entropy as entropies
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, run
 from .entropy import Entropy
 from .errors import FysymError, UndecidedError
 from .regularizer import Derivation, Regularizer
@@ -45,13 +45,13 @@ def compile(
         again = Deadline(deadline)
         return _compile(entropies.bind(entropy, values, again), again, name, options, rebind)
 
-    return _guarded(lambda: _compile(entropies.read(h, params, clock), clock, name, options, rebind))
+    return _guarded(lambda: _compile(entropies.read(h, params, clock), clock, name, options, rebind), clock)
 
 
-def _guarded(work: Any) -> Regularizer:
-    """Nothing but a FysymError leaves the compiler."""
+def _guarded(work: Callable[[], Regularizer], clock: Deadline) -> Regularizer:
+    """Nothing but a FysymError leaves the compiler, and nothing keeps it a second past its deadline."""
     try:
-        return work()  # type: ignore[no-any-return]
+        return run(work, seconds=clock.seconds + 1.0)
     except FysymError:
         raise
     except StepTimeout:
@@ -74,7 +74,7 @@ def _compile(entropy: Entropy, clock: Deadline, name: str | None, options: dict[
     derived.facts["inverse"] = fact
     lowered = None if entropy.parameters else _lower(entropy, derived, closed_form, clock)
     derivation = Derivation(entropy, verdict, derived, closed_form, lowered)
-    return Regularizer(derivation, name, lambda values: _guarded(lambda: rebind(entropy, values)))
+    return Regularizer(derivation, name, lambda values: _guarded(lambda: rebind(entropy, values), clock))
 
 
 def _lower(*stage: Any) -> Any:

@@ -7,6 +7,7 @@ time is up the caller goes on without it, and the worker is told to stop by an a
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import threading
 import time
@@ -53,15 +54,21 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
         except BaseException as error:
             outcome.append((False, error))
 
-    worker = threading.Thread(target=work, name="fysym-step", daemon=True)
+    inherited = contextvars.copy_context()
+    worker = threading.Thread(target=inherited.run, args=(work,), name="fysym-step", daemon=True)
     # an interruption that arrives after the work has ended is nobody's concern
     worker._invoke_excepthook = lambda *_: None  # type: ignore[attr-defined]
     worker.start()
-    worker.join(seconds)
+    try:
+        worker.join(seconds)
+    except _Stop:
+        _stop(worker)
+        raise
     if worker.is_alive() and not outcome:
         _stop(worker)
     if not outcome:
-        _forget_half_done_work()
+        for forget in _FORGETTERS:
+            forget()
         raise StepTimeout
     succeeded, value = outcome[0]
     if not succeeded:
@@ -77,7 +84,17 @@ def _stop(worker: threading.Thread, patience: float = 0.5) -> None:
         worker.join(0.02)
 
 
-def _forget_half_done_work() -> None:
+_FORGETTERS: list[Callable[[], None]] = []
+
+
+def on_timeout(forget: Callable[[], None]) -> Callable[[], None]:
+    """Register what must be forgotten when a step was left half done."""
+    _FORGETTERS.append(forget)
+    return forget
+
+
+@on_timeout
+def _forget_sympy() -> None:
     """Drop SymPy's caches: an interrupted query leaves 'unknown' marked as its answer."""
     from sympy.core.cache import clear_cache
 

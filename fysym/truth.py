@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import mpmath
 import sympy
 from sympy.printing.pycode import MpmathPrinter
 
+from . import deadline
+
 DIGITS = 50
-_local = threading.local()
+
+
+class _State:
+    """An mpmath context of our own (the global one is shared between threads) and the functions made for it."""
+
+    def __init__(self) -> None:
+        self.context = mpmath.mp.clone()
+        self.context.dps = 2 * DIGITS
+        self.namespace = _namespace(self.context)
+        self.functions: dict[Any, Callable[..., Any]] = {}
+
+
+# A step of the compiler inherits the state of its caller, which waits for it; see deadline.run.
+_current: ContextVar[_State | None] = ContextVar("fysym_truth", default=None)
+
+
+def _state() -> _State:
+    state = _current.get()
+    if state is None:
+        state = _State()
+        _current.set(state)
+    return state
+
+
+@deadline.on_timeout
+def _forget() -> None:
+    """A step that was left behind may still be using the state that it inherited."""
+    _current.set(None)
 
 
 def context() -> Any:
-    """This thread's own mpmath context; the global one is shared between threads."""
-    if not hasattr(_local, "context"):
-        _local.context = mpmath.mp.clone()
-        _local.context.dps = 2 * DIGITS
-        _local.namespace = _namespace(_local.context)
-        _local.cache = {}
-    return _local.context
+    """The mpmath context in use."""
+    return _state().context
 
 
 def evaluate(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DIGITS) -> Any:
     """The value of `expr` as an mpmath number; nan where it is undefined or not real."""
-    ctx = context()
+    state = _state()
+    ctx = state.context
     names = tuple(sorted(values, key=str))
     key = (expr, names)
-    if key not in _local.cache:
-        if len(_local.cache) > 256:
-            _local.cache.clear()
-        _local.cache[key] = _function(expr, names)
+    if key not in state.functions:
+        if len(state.functions) > 256:
+            state.functions.clear()
+        state.functions[key] = _function(expr, names)
     with ctx.workdps(digits):
         try:
             arguments = [to_mpf(values[name]) for name in names]
-            value = _local.cache[key](*arguments)
+            value = state.functions[key](*arguments)
             return _real(ctx, value, digits)
         except (ValueError, ZeroDivisionError, OverflowError, TypeError, ArithmeticError, NotImplementedError):
             return ctx.nan
@@ -98,7 +123,7 @@ def _function(expr: sympy.Expr, names: tuple[sympy.Symbol, ...]) -> Callable[...
     printer = _Printer({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
     plain = [sympy.Dummy(f"x{i}") for i in range(len(names))]
     body = expr.xreplace(dict(zip(names, plain, strict=True)))
-    return sympy.lambdify(plain, body, modules=[_local.namespace], printer=printer, cse=True)  # type: ignore[no-any-return]
+    return sympy.lambdify(plain, body, modules=[_state().namespace], printer=printer, cse=True)  # type: ignore[no-any-return]
 
 
 def _namespace(ctx: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ that is left bounds the error of every one of them: each answer carries its own 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ from typing import Any
 
 import mpmath
 import sympy
+
+import fysym
 
 DIGITS = 70
 CHECK_DIGITS = 160
@@ -292,3 +295,49 @@ def of(regularizer: Any) -> Oracle:
     """The oracle of a compiled entropy, from its exact formulas."""
     r = regularizer
     return Oracle(r.h, r.variable, r.slopes, r.inverse)
+
+
+# Every entry of the catalog, families at a few parameter values.
+MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "shannon": ("shannon", {}),
+    "gini": ("gini", {}),
+    "tsallis_1": ("tsallis", {"alpha": 1}),
+    "tsallis_1+1e-9": ("tsallis", {"alpha": 1 + 1e-9}),
+    "tsallis_1.5": ("tsallis", {"alpha": 1.5}),
+    "tsallis_3": ("tsallis", {"alpha": 3}),
+    "hellinger": ("hellinger", {}),
+    "fermi_dirac": ("fermi_dirac", {}),
+    "jensen_shannon": ("jensen_shannon", {}),
+    "kaniadakis_0.25": ("kaniadakis", {"k": 0.25}),
+    "kaniadakis_0.75": ("kaniadakis", {"k": 0.75}),
+    "abe_1": ("abe", {"q": 1}),
+    "abe_1.5": ("abe", {"q": 1.5}),
+    "abe_4": ("abe", {"q": 4}),
+    "borges_roditi_1_2": ("borges_roditi", {"a": 1, "b": 2}),
+    "borges_roditi_0.5_1.5": ("borges_roditi", {"a": 0.5, "b": 1.5}),
+    "sine": ("sine", {}),
+    "arctan": ("arctan", {}),
+    "log1p": ("log1p", {}),
+    "exponential": ("exponential", {}),
+    "probit": ("probit", {}),
+    "shannon_gini": ("shannon_gini", {}),
+    "gini_sine": ("gini_sine", {}),
+}
+
+
+@functools.cache
+def member(name: str) -> Any:
+    """A member of the catalog by its name in MEMBERS, compiled once."""
+    entry, parameters = MEMBERS[name]
+    return fysym.catalog[entry].bind(**parameters)
+
+
+@functools.cache
+def member_oracle(name: str) -> Oracle:
+    """The oracle of that member."""
+    return of(member(name))
+
+
+def allowed_error(oracle: Oracle, truth: Truth, j: int) -> Number:
+    """How wrong p_j may be in float64: 1e-13, or what 4 units in the last place of a score do to it."""
+    return max(mpmath.mpf("1e-13"), oracle.reach(truth, j))

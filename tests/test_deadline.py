@@ -1,5 +1,6 @@
 """Time limits that hold on any thread."""
 
+import contextlib
 import threading
 import time
 
@@ -10,10 +11,8 @@ from fysym.deadline import Deadline, StepTimeout, run
 
 def spin() -> None:
     while True:
-        try:
+        with contextlib.suppress(Exception):
             time.sleep(0.001)
-        except Exception:
-            pass
 
 
 def test_a_result_and_an_error_pass_through() -> None:

@@ -58,21 +58,25 @@ def slope(f: Any, t: Any) -> Any:
 def predict_one(f: Any, s: Any) -> Any:
     """q(s), which is 0 at or below slope_low and 1 at or above slope_high."""
     within = (s > f.slope_low) & (s < f.slope_high)
-    t = np.minimum(np.maximum(f.inverse(np.where(within, s, f.slope_middle)), 0.0), 1.0)
-    return np.where(within, t, np.where(s >= f.slope_high, 1.0, 0.0))
+    t = np.where(s >= f.slope_high, 1.0, 0.0)
+    t[within] = np.minimum(np.maximum(f.inverse(s[within]), 0.0), 1.0)
+    return t
 
 
 def complement(f: Any, s: Any) -> Any:
     """1 - q(s), without cancellation where q(s) is close to 1."""
     within = (s > f.slope_low) & (s < f.slope_high)
-    e = np.minimum(np.maximum(f.coinverse(np.where(within, s, f.slope_middle)), 0.0), 1.0)
-    return np.where(within, e, np.where(s >= f.slope_high, 0.0, 1.0))
+    e = np.where(s >= f.slope_high, 0.0, 1.0)
+    e[within] = np.minimum(np.maximum(f.coinverse(s[within]), 0.0), 1.0)
+    return e
 
 
 def weights(f: Any, p: Any, s: Any) -> Any:
     """w = 1/g''(p) on the support and 0 off it; at p = 1 by the stored limit."""
-    w = np.where(p >= 1.0, 1.0 / f.curvature_high, f.weight(inside(p), s))
-    return np.minimum(np.where(p > 0.0, w, 0.0), 1e290)
+    w = np.where(p >= 1.0, 1.0 / f.curvature_high, 0.0)
+    between = (p > 0.0) & (p < 1.0)
+    w[between] = f.weight(inside(p[between]), s[between])
+    return np.minimum(w, 1e290)
 
 
 # The threshold: the root tau of sum_j q(theta_j - tau) = 1.

@@ -17,17 +17,16 @@ def make_inverse(f: Any) -> tuple[Any, Any]:
     Below slope_middle = g'(1/2) the unknown is t, above it e = 1 - t, so both ends keep their digits.
     `kinks` lists (t, g'(t-), g'(t+)) where h has a corner: between those two slopes q stays at t.
     """
-    grid = np.concatenate([np.geomspace(1e-300, 1 / 64, 320)[:-1], np.linspace(1 / 64, 0.5, 63)])
-    left = table(grid, f.slope(grid), [k for k in f.kinks if k[0] <= 0.5])
     flipped = [(1.0 - t, -after, -before) for t, before, after in f.kinks if t >= 0.5]
-    right = table(grid, -f.coslope(grid), flipped)
+    left = Half(f.slope, f.curvature, [kink for kink in f.kinks if kink[0] <= 0.5])
+    right = Half(lambda e: -f.coslope(e), f.cocurvature, flipped)
 
     def halves(s: Any) -> tuple[Any, Any]:
         s = np.asarray(s, dtype=np.float64)
         upper = s > f.slope_middle
         t = np.empty_like(s)
-        t[~upper] = descend(s[~upper], left, f.slope, f.curvature)
-        t[upper] = descend(-s[upper], right, lambda e: -f.coslope(e), f.cocurvature)
+        t[~upper] = left.solve(s[~upper])
+        t[upper] = right.solve(-s[upper])
         return t, upper
 
     def inverse(s: Any) -> Any:
@@ -41,30 +40,49 @@ def make_inverse(f: Any) -> tuple[Any, Any]:
     return inverse, coinverse
 
 
-def table(t: Any, slopes: Any, kinks: list[tuple[float, float, float]]) -> tuple[Any, Any]:
-    """Increasing points and slopes that bracket every inverse; a kink is a flat step in it."""
-    for at, before, after in kinks:
-        k = np.searchsorted(t, at)
-        t = np.concatenate([t[:k], [at, at], t[k:]])
-        slopes = np.concatenate([slopes[:k], [before, after], slopes[k:]])
-    return t, np.maximum.accumulate(slopes)
+class Half:
+    """The solution t of slope(t) = s on 0 < t <= 1/2, for an increasing slope with its derivative."""
 
+    def __init__(self, slope: Any, curvature: Any, kinks: list[tuple[float, float, float]]) -> None:
+        self.slope, self.curvature = slope, curvature
+        t = np.concatenate([np.geomspace(1e-300, 1 / 64, 2000)[:-1], np.linspace(1 / 64, 0.5, 200)])
+        slopes, rates = slope(t), 1.0 / curvature(t)
+        for at, before, after in kinks:
+            k = np.searchsorted(t, at)
+            t = np.concatenate([t[:k], [at, at], t[k:]])
+            slopes = np.concatenate([slopes[:k], [before, after], slopes[k:]])
+            rates = np.concatenate([rates[:k], [0.0, 0.0], rates[k:]])
+        self.t, self.slopes = t, np.maximum.accumulate(slopes)
+        self.rates = np.where(np.isfinite(rates), rates, 0.0)
 
-def descend(s: Any, points: tuple[Any, Any], slope: Any, curvature: Any) -> Any:
-    """The t with slope(t) = s: Newton's method kept inside its cell of the table."""
-    grid, slopes = points
-    cell = np.searchsorted(slopes, s)
-    low = np.where(cell > 0, grid[np.maximum(cell - 1, 0)], 0.0)
-    high = grid[np.minimum(cell, len(grid) - 1)]
-    t = 0.5 * (low + high)
-    for _ in range(64):
-        miss = slope(np.maximum(t, TINY)) - s
-        low, high = np.where(miss < 0.0, t, low), np.where(miss < 0.0, high, t)
-        following = t - miss / curvature(np.maximum(t, TINY))
-        outside = ~((following >= low) & (following <= high))
-        following = np.where(outside, 0.5 * (low + high), following)
-        moved = np.abs(following - t) > 2 * EPS * t
-        t = np.where(low == high, low, following)
-        if not moved.any():
-            break
-    return t
+    def solve(self, s: Any) -> Any:
+        """Newton's method from an interpolated guess, kept inside its cell of the table."""
+        above = np.searchsorted(self.slopes, s)
+        below, above = np.maximum(above - 1, 0), np.minimum(above, len(self.t) - 1)
+        low, high = np.where(s < self.slopes[0], 0.0, self.t[below]), self.t[above]
+        t = self.guess(s, low, high, below, above)
+        todo = np.arange(len(s))
+        for _ in range(64):
+            at = np.maximum(t[todo], TINY)
+            rate = 1.0 / self.curvature(at)
+            miss = self.slope(at) - s[todo]
+            low[todo] = np.where(miss < 0.0, at, low[todo])
+            high[todo] = np.where(miss < 0.0, high[todo], at)
+            following = at - miss * rate
+            outside = ~((following >= low[todo]) & (following <= high[todo]))
+            following = np.where(outside, 0.5 * (low[todo] + high[todo]), following)
+            noise = 2 * EPS * (at + np.abs(s[todo] * rate))
+            t[todo] = following
+            todo = todo[(np.abs(following - at) > noise) & (high[todo] - low[todo] > EPS * at)]
+            if len(todo) == 0:
+                break
+        return t
+
+    def guess(self, s: Any, low: Any, high: Any, below: Any, above: Any) -> Any:
+        """The cubic that has the values and derivatives of the inverse at both ends of the cell."""
+        width = self.slopes[above] - self.slopes[below]
+        x = np.where(width > 0.0, (s - self.slopes[below]) / np.where(width > 0.0, width, 1.0), 0.5)
+        start, end = self.rates[below] * width, self.rates[above] * width
+        rise = high - low
+        cubic = low + x * (start + x * (3.0 * rise - 2.0 * start - end + x * (start + end - 2.0 * rise)))
+        return np.where((cubic >= low) & (cubic <= high), cubic, 0.5 * (low + high))

@@ -1,0 +1,83 @@
+"""One-sided limits: right where SymPy is wrong, silent where nothing is certain."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+from sympy import E, Rational, atan, cos, erfinv, exp, log, oo, pi, sin, sqrt, tan
+
+from fysym.boundary import end_limit
+from fysym.deadline import Deadline
+from fysym.entropy import VARIABLE as t
+
+B = sympy.Symbol("b_alpha", positive=True)
+POINTS = [{B: sympy.Integer(1)}, {B: Rational(1, 3)}, {B: sympy.Integer(3)}]
+
+
+def limit(f: sympy.Expr, end: int, points: object = ({},)) -> object:
+    return end_limit(f, t, end, Deadline(8), points).value
+
+
+@pytest.mark.parametrize(
+    ("f", "at_0", "at_1"),
+    [
+        (1 - 2 * t, 1, -1),
+        (-log(t) - 1, oo, -1),
+        (log((1 - t) / t), oo, -oo),
+        (sqrt(1 - t) - t / (2 * sqrt(1 - t)), 1, -oo),
+        (1 / sqrt(t) - 3, oo, -2),
+        (t * log(t), 0, 0),
+        (sin(pi * t) / t, pi, 0),
+        ((exp(t) - 1) / t, 1, E - 1),
+        (atan(1 / t), pi / 2, pi / 4),
+        (-exp(-1 / t), 0, -exp(-1)),
+        (cos(pi * t), 1, -1),
+        (tan(pi * t / 2), 0, oo),
+        (1 / log(t), 0, -oo),
+        (log(-log(t)), oo, -oo),
+        (sqrt(-log(t)), oo, 0),
+        (t ** Rational(1, 10**9), 0, 1),
+        (t ** Rational(-1, 10**9), oo, 1),
+        (-sqrt(2) * erfinv(2 * t - 1), oo, -oo),
+    ],
+    ids=str,
+)
+def test_limits_at_both_ends(f, at_0, at_1):
+    for end, expected in ((0, at_0), (1, at_1)):
+        value = limit(f, end)
+        assert value == expected or sympy.simplify(value - expected) == 0
+
+
+@pytest.mark.parametrize(
+    ("f", "value"),
+    [
+        ((1 - (1 + B) * t**B) / (B * (1 + B)), 1 / (B * (1 + B))),
+        (t**B * log(t), 0),
+        (t ** (-B), oo),
+        (-(t ** (-B)) * log(t) ** 2, -oo),
+        ((1 + t) ** B, 1),
+    ],
+    ids=str,
+)
+def test_a_positive_symbolic_exponent(f, value):
+    found = limit(f, 0, POINTS)
+    assert found == value or sympy.simplify(found - value) == 0
+
+
+def test_an_exponent_of_unknown_sign_is_left_undetermined():
+    """t^(b-1) tends to oo, 1 or 0 as b is below, at or above 1: no single answer is right."""
+    assert limit(t ** (B - 1), 0, [{B: Rational(1, 3)}, {B: sympy.Integer(1)}, {B: sympy.Integer(3)}]) is None
+
+
+def test_an_oscillation_has_no_limit():
+    assert limit(sin(1 / t), 0) is None
+
+
+def test_an_exact_limit_is_proved_and_says_where():
+    found = end_limit(1 - 2 * t, t, 1, Deadline(5))
+    assert found.status == "proved" and "1-" in found.evidence
+
+
+def test_no_time_means_undetermined_not_wrong():
+    found = end_limit(tan(sin(t)) ** 3 / t, t, 0, Deadline(0))
+    assert found.value is None and found.status == "sampled"

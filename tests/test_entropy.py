@@ -1,0 +1,185 @@
+"""From what the user wrote to a normalised entropy: symbols, exact numbers, ranges, affine term."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from sympy import Rational, Symbol, cos, exp, log, oo, sin, sqrt
+
+from fysym.deadline import Deadline
+from fysym.entropy import VARIABLE as t
+from fysym.entropy import bind, read
+from fysym.errors import FysymError, NotConcaveError, ParameterError, UnsupportedError
+
+x = Symbol("t")
+
+
+def entropy(h, params=None):
+    return read(h, params, Deadline(8))
+
+
+@pytest.mark.parametrize(
+    ("given", "h"),
+    [
+        ("t*(1 - t)/2", t / 2 - t**2 / 2),
+        ("-t**2", t - t**2),
+        ("5 + 3*t - t**2", t - t**2),
+        ("exp(-t)*(-1)", -exp(-t) + 1 + t * (exp(-1) - 1)),
+        ("sqrt(t)", sqrt(t) - t),
+        ("cos(t)", cos(t) - 1 + t * (1 - cos(1))),
+        ("-t*log(t) + 7", -t * log(t)),
+        ("log(t) + 4", log(t)),
+        ("log(1 - t) + 4", log(1 - t)),
+    ],
+)
+def test_the_affine_term_makes_the_ends_zero(given, h):
+    assert sympy.simplify(entropy(given).h - h) == 0
+
+
+@pytest.mark.parametrize(
+    "variable", [Symbol("t"), Symbol("t", positive=True), Symbol("t", real=True), Symbol("p"), Symbol("s"), Symbol("e")]
+)
+def test_any_single_symbol_is_the_variable(variable):
+    found = entropy(variable * (1 - variable))
+    assert sympy.expand(found.h - t * (1 - t)) == 0
+    assert found.user(found.h).free_symbols == {variable}
+
+
+@pytest.mark.parametrize(
+    ("given", "exact"),
+    [
+        (0.1 * x * (1 - x), t * (1 - t) / 10),
+        (sqrt(x) * 0.3, (sqrt(t) - t) * Rational(3, 10)),
+        (x**0.3 - x, t ** Rational(3, 10) - t),
+        (sympy.Float("0.25") * x * (1 - x), t * (1 - t) / 4),
+    ],
+)
+def test_floats_become_the_decimals_they_show(given, exact):
+    found = entropy(given)
+    assert not found.h.atoms(sympy.Float)
+    assert sympy.simplify(found.h - exact) == 0
+
+
+def test_with_several_symbols_t_is_the_variable():
+    found = entropy("a*t*(1 - t)", {"a": "a > 0"})
+    assert [p.name for p in found.parameters] == ["a"]
+
+
+def test_a_declared_symbol_is_a_parameter_whatever_the_variable_is_called():
+    found = entropy("a*p*(1 - p)", {"a": "a > 0"})
+    assert found.user_variable == Symbol("p") and [p.name for p in found.parameters] == ["a"]
+
+
+def test_assumptions_give_a_range_and_params_narrow_it():
+    a = Symbol("a", positive=True)
+    assert entropy(a * x * (1 - x)).parameters[0].range.low == 0
+    assert entropy(a * x * (1 - x), {"a": "a >= 2"}).parameters[0].range.low == 2
+
+
+@pytest.mark.parametrize(
+    ("h", "params", "error", "words"),
+    [
+        ("a*b", None, ParameterError, "call the variable t"),
+        ("t*(1-t)", {"a": "a > 0"}, ParameterError, "a"),
+        ("t*(1-t)", {"t": "t > 0"}, ParameterError, "t"),
+        (Symbol("a", negative=True) * x, {"a": "a > 0"}, ParameterError, "contradicts"),
+        (Symbol("t", positive=True) * (1 - x), None, UnsupportedError, "two different symbols"),
+        ("a*t*(1-t)", {"a": "a > 2 and a < 1"}, ParameterError, "a"),
+    ],
+)
+def test_symbols_that_cannot_be_sorted_out(h, params, error, words):
+    with pytest.raises(error, match=words):
+        entropy(h, params)
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        None,
+        True,
+        [x],
+        {"h": x},
+        b"t",
+        object(),
+        sympy.Matrix([x]),
+        sympy.Eq(x, 1),
+        x > 0,
+        sympy.Function("f")(x),
+        sympy.Function("f")(x).diff(x),
+        sympy.zeta(x),
+        sympy.I * x,
+        sympy.nan * x,
+        sympy.oo * x,
+        sympy.Integral(sympy.Function("f")(x), (x, 0, x)),
+        sympy.MatrixSymbol("A", 2, 2),
+        np.array([1.0, 2.0]),
+        sympy.floor(x),
+        x * sympy.Symbol("k", commutative=False),
+    ],
+    ids=lambda h: type(h).__name__,
+)
+def test_what_is_no_real_expression_is_refused(h):
+    with pytest.raises(FysymError):
+        entropy(h)
+
+
+def test_an_unevaluated_derivative_or_integral_is_worked_out():
+    u = Symbol("u")
+    assert sympy.expand(entropy(sympy.Derivative(x**2 / 2 - x**3 / 3, x)).h - t * (1 - t)) == 0
+    assert sympy.expand(entropy(sympy.Integral(1 - 2 * u, (u, 0, x))).h - t * (1 - t)) == 0
+
+
+def test_plus_infinity_at_an_end_is_not_concave():
+    with pytest.raises(NotConcaveError) as caught:
+        entropy("-log(t)")
+    assert 0 < caught.value.witness < 1
+
+
+def test_minus_infinity_at_an_end_is_kept():
+    ends = entropy("log(t)").ends
+    assert (ends[0].value, ends[1].value) == (-oo, 0)
+
+
+def test_binding_takes_a_removable_limit():
+    family = entropy("(t - t**a)/(a - 1)", {"a": "a >= 1"})
+    assert sympy.simplify(bind(family, {"a": 1}, Deadline(8)).h + t * log(t)) == 0
+
+
+def test_binding_one_parameter_keeps_the_others():
+    family = entropy("c*(t - t**a)/(a - 1)", {"a": "a >= 1", "c": "c > 0"})
+    member = bind(family, {"a": 1}, Deadline(8))
+    assert [p.name for p in member.parameters] == ["c"]
+    assert sympy.simplify(member.h + member.parameters[0].symbol * t * log(t)) == 0
+
+
+@pytest.mark.parametrize("other", ["e", "x", "s", "b_a", "t_"])
+def test_a_removable_limit_leaves_other_parameters_alone(other):
+    """At a = 1 the family is -t log t + c t (1 - t), whatever c is called."""
+    family = entropy(f"(t - t**a)/(a - 1) + {other}*t*(1 - t)", {"a": "a >= 1", other: f"{other} > 0"})
+    member = bind(bind(family, {"a": 1}, Deadline(8)), {other: 2}, Deadline(8))
+    assert sympy.simplify(member.h + t * log(t) - 2 * t * (1 - t)) == 0
+
+
+@pytest.mark.parametrize("value", [2, 2.0, "2", Rational(2), np.float64(2.0), np.int64(2), sympy.Float(2)])
+def test_binding_takes_numbers_in_any_form(value):
+    family = entropy("(t - t**a)/(a - 1)", {"a": "a >= 1"})
+    assert sympy.expand(bind(family, {"a": value}, Deadline(8)).h - t * (1 - t)) == 0
+
+
+@pytest.mark.parametrize("value", [0.5, 0, -1, float("inf"), float("nan"), None, "many", [2], "__import__('os')", 1j])
+def test_binding_refuses_what_is_not_in_the_range(value):
+    family = entropy("(t - t**a)/(a - 1)", {"a": "a > 1"})
+    with pytest.raises(FysymError):
+        bind(family, {"a": value}, Deadline(8))
+
+
+def test_an_out_of_range_value_names_the_range():
+    family = entropy("(t - t**a)/(a - 1)", {"a": "a > 1"})
+    with pytest.raises(ParameterError, match="a > 1"):
+        bind(family, {"a": 1}, Deadline(8))
+
+
+def test_huge_expressions_are_refused_at_once():
+    with pytest.raises(FysymError):
+        entropy(sympy.Add(*[sin(k * x) for k in range(1, 3000)]))

@@ -1,0 +1,85 @@
+"""Splitting at the places where Abs, Min, Max, sign and Piecewise switch."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, exp, log, sign, sqrt
+
+from fysym.entropy import VARIABLE as t
+from fysym.errors import UnsupportedError
+from fysym.kinks import Piece, split
+
+HALF = Rational(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("h", "pieces"),
+    [
+        (t * (1 - t), [(0, 1, t * (1 - t))]),
+        (Min(t, 1 - t), [(0, HALF, t), (HALF, 1, 1 - t)]),
+        (Max(t, 1 - t), [(0, HALF, 1 - t), (HALF, 1, t)]),
+        (Min(t, 2 * (1 - t)), [(0, Rational(2, 3), t), (Rational(2, 3), 1, 2 - 2 * t)]),
+        (Abs(t - HALF), [(0, HALF, HALF - t), (HALF, 1, t - HALF)]),
+        (Abs(t - 2), [(0, 1, 2 - t)]),
+        (sign(t - Rational(1, 3)), [(0, Rational(1, 3), -1), (Rational(1, 3), 1, 1)]),
+        (Heaviside(t - HALF), [(0, HALF, 0), (HALF, 1, 1)]),
+        (Piecewise((t, t < HALF), (HALF, True)), [(0, HALF, t), (HALF, 1, HALF)]),
+        (Piecewise((t, t <= HALF), (t, True)), [(0, 1, t)]),
+        (Piecewise((t, (t > Rational(1, 4)) & (t < HALF)), (0, True)), [(0, Rational(1, 4), 0), (Rational(1, 4), HALF, t), (HALF, 1, 0)]),
+        (Abs(t**2 - HALF), [(0, sqrt(2) / 2, HALF - t**2), (sqrt(2) / 2, 1, t**2 - HALF)]),
+        (Abs(exp(t) - 2), [(0, log(2), 2 - exp(t)), (log(2), 1, exp(t) - 2)]),
+        (Abs(Abs(t - HALF) - Rational(1, 4)), None),
+        (
+            Min(3 * t, t + Rational(1, 5), 1 - t / 3),
+            [(0, Rational(1, 10), 3 * t), (Rational(1, 10), Rational(3, 5), t + Rational(1, 5)), (Rational(3, 5), 1, 1 - t / 3)],
+        ),
+        (Max(t - 1, 0) ** 2, [(0, 1, 0)]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_pieces(h, pieces):
+    found = split(h, t)
+    if pieces is None:
+        quarter = Rational(1, 4)
+        assert [p.high for p in found] == [quarter, HALF, 3 * quarter, 1]
+        return
+    assert [(sympy.simplify(p.low), sympy.simplify(p.high)) for p in found] == [(low, high) for low, high, _ in pieces]
+    assert all(sympy.simplify(p.expr - expr) == 0 for p, (_, _, expr) in zip(found, pieces, strict=True))
+
+
+def test_pieces_cover_the_interval_without_gaps():
+    found = split(Min(t, Rational(1, 3), Abs(t - Rational(2, 3)) + Rational(1, 9)), t)
+    assert found[0].low == 0 and found[-1].high == 1
+    assert all(a.high == b.low for a, b in zip(found, found[1:], strict=False))
+
+
+def test_no_switch_is_left_over():
+    for piece in split(Max(Min(t, 1 - t), Abs(t - HALF)) + sign(t - Rational(1, 7)), t):
+        assert not piece.expr.has(Min, Max, Abs, sign)
+
+
+def test_a_cusp_written_as_a_root_of_a_square_is_split():
+    found = split(-((t - HALF) ** 4) ** Rational(1, 3), t)
+    assert [p.high for p in found] == [HALF, 1]
+
+
+def test_stretching_a_piece_and_going_back():
+    piece = Piece(Rational(1, 4), HALF, t**2)
+    assert sympy.expand(piece.stretched(t) - (Rational(1, 4) + t / 4) ** 2) == 0
+    assert (piece.back(t, sympy.Integer(0)), piece.back(t, sympy.Integer(1))) == (Rational(1, 4), HALF)
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        sympy.sin(200 * t) * sign(sympy.sin(200 * t)),
+        Abs(t - sympy.Symbol("a", positive=True)),
+        Piecewise((t, t < HALF)),
+        Abs(exp(t) - 3 * t ** Rational(9, 10) + sympy.sin(5 * t) - HALF),
+    ],
+    ids=["too many", "moves with a parameter", "not defined everywhere", "not found exactly"],
+)
+def test_what_cannot_be_split_is_an_error(h):
+    with pytest.raises(UnsupportedError):
+        split(h, t)

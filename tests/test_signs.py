@@ -1,0 +1,157 @@
+"""Proofs of sign: each one that is given must be true, and strict only without a zero inside."""
+
+from __future__ import annotations
+
+import mpmath
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import Rational, atan, cos, exp, log, pi, sin, sqrt, tan, tanh
+
+from fysym.deadline import Deadline
+from fysym.entropy import VARIABLE as t
+from fysym.signs import Bounds, bounds_of, prove_sign
+
+B = sympy.Symbol("b", positive=True)
+
+
+def prove(f, **kwargs):
+    return prove_sign(f, t, Deadline(8), **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("f", "sign"),
+    [
+        (-2 + 0 * t, -1),
+        (-1 / t, -1),
+        (-1 / t - 1 / (1 - t), -1),
+        (-pi * sin(pi * t), -1),
+        (-(t ** Rational(-3, 2)), -1),
+        (t**2 - t + Rational(1, 3), 1),
+        (t**2 - t - Rational(1, 3), -1),
+        (-(t ** (B - 1)), -1),
+        (-exp(t) * t, -1),
+        (log(t), -1),
+        (1 - t + log(t), -1),
+        (exp(t) - 1 - t, 1),
+        (t - sin(t), 1),
+        (atan(t) - t, -1),
+        (-1 / (1 + t) ** 2, -1),
+        (sqrt(t) - t, 1),
+        (-3 * sqrt(t) - 1 / sqrt(t), -1),
+        (-tanh(t) * (1 - tanh(t) ** 2), -1),
+        (cos(t), 1),
+        (-2 * tan(t) * (1 + tan(t) ** 2), -1),
+    ],
+    ids=str,
+)
+def test_proved(f, sign):
+    proof = prove(f)
+    assert proof is not None and proof.sign == sign and proof.strict
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        -((t - Rational(1, 2)) ** 2),
+        -((3 * t - 1) ** 4),
+        sympy.expand(-((2 * t - 1) ** 2) * (t + 1)),
+        -((exp(t) - 2) ** 2),
+    ],
+    ids=str,
+)
+def test_an_isolated_zero_is_allowed_but_not_strict(f):
+    proof = prove(f)
+    assert proof is not None and proof.sign == -1 and not proof.strict
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        t - Rational(1, 2),
+        (t - Rational(1, 2)) ** 3,
+        t**2 - t + Rational(1, 5),
+        1 / (t - Rational(1, 3)),
+        sin(2 * pi * t),
+        cos(2 * t),
+        exp(t) - 2,
+        log(t) + 1,
+        1 / t - 2,
+        t - t ** (B),
+        sqrt(t) - Rational(9, 10),
+        t**2 - Rational(999999, 1000000) ** 2,
+        (t - Rational(1, 3)) * (t - Rational(1, 3) - Rational(1, 10**9)),
+        tan(3 * t),
+    ],
+    ids=str,
+)
+def test_a_change_of_sign_is_never_proved_away(f):
+    assert prove(f) is None
+
+
+def test_a_proof_reads_as_an_argument():
+    lines = list(prove(-1 / t - 1 / (1 - t)).lines())
+    assert "< 0" in lines[0] and len(lines) > 1
+
+
+@pytest.mark.parametrize(
+    ("f", "low", "high"),
+    [
+        (t, 0, 1),
+        (1 - t, 0, 1),
+        (2 * t - 1, -1, 1),
+        (exp(t), 1, sympy.E),
+        (log(1 + t), 0, log(2)),
+        (t**2 - t, -1, 1),
+        (sin(pi * t), 0, 1),
+        (cos(pi * t), -1, 1),
+        (atan(t), 0, pi / 4),
+        (1 / (1 + t), Rational(1, 2), 1),
+        (1 / t, 1, sympy.oo),
+        ((2 * t - 1) ** 2, 0, 1),
+        (-(t**3), -1, 0),
+        (tan(t), 0, tan(1)),
+    ],
+    ids=str,
+)
+def test_ranges(f, low, high):
+    found = bounds_of(f, t)
+    assert (found.low, found.high) == (low, high)
+
+
+def test_an_open_end_is_not_attained():
+    assert bounds_of(t, t) == Bounds(sympy.Integer(0), sympy.Integer(1), True, True)
+    assert not bounds_of(sin(pi * t), t).high_open
+
+
+def expressions():
+    """Sums and products of plain functions of t, without poles in (0, 1)."""
+    number = st.fractions(-3, 3, max_denominator=4).map(lambda q: Rational(q.numerator, q.denominator))
+    leaf = st.one_of(number, st.just(t), st.just(1 - t), st.just(exp(t)), st.just(log(1 + t)), st.just(cos(2 * t)))
+    return st.recursive(
+        leaf, lambda e: st.one_of(st.tuples(e, e).map(sum), st.tuples(e, e).map(lambda p: p[0] * p[1])), max_leaves=6
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(expressions())
+def test_bounds_contain_every_value(f):
+    f = sympy.sympify(f)
+    found = bounds_of(f, t)
+    value = sympy.lambdify(t, f, "mpmath")
+    low, high = (mpmath.mpf(str(sympy.N(end, 30)).replace("oo", "inf")) for end in (found.low, found.high))
+    for k in range(1, 40):
+        here = mpmath.mpf(value(mpmath.mpf(k) / 40))
+        assert low - mpmath.mpf("1e-12") <= here <= high + mpmath.mpf("1e-12")
+
+
+@settings(max_examples=25, deadline=None)
+@given(expressions())
+def test_a_proof_agrees_with_values(f):
+    f = sympy.sympify(f)
+    proof = prove_sign(f, t, Deadline(1), depth=1)
+    if proof is not None:
+        value = sympy.lambdify(t, f, "mpmath")
+        with mpmath.workdps(30):
+            assert all(proof.sign * value(mpmath.mpf(k) / 64) >= 0 for k in range(1, 64))
