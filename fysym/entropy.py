@@ -19,8 +19,8 @@ from .ranges import Range, exact_expression, exact_number, parse_range
 
 VARIABLE = sympy.Symbol("t", positive=True)
 SLOPE = sympy.Symbol("s", real=True)
-# Where the open coordinate b > 0 of a parameter is sampled.
-SAMPLES = tuple(map(sympy.Rational, ("1", "1/3", "3", "1/20", "12", "1/1000", "100")))
+# Where the open coordinate b > 0 of a parameter is sampled: no round numbers, where families degenerate.
+SAMPLES = tuple(map(sympy.Rational, ("89/97", "31/101", "307/103", "5/103", "1213/101", "1/1009", "10007/101")))
 MOST_OPERATIONS = 2000
 
 _FUNCTIONS = (
@@ -318,6 +318,7 @@ def _substitute(
     given: sympy.Expr, parameter: Parameter, value: sympy.Expr, entropy: Entropy, deadline: Deadline
 ) -> sympy.Expr:
     """`given` at parameter = value, or the limit there when plain substitution makes no sense."""
+    _check_powers(given, parameter, value)
     try:
         plain = deadline.run(lambda: given.subs(parameter.symbol, value), share=0.2)
         if not plain.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
@@ -335,6 +336,18 @@ def _substitute(
     if limit.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, step, sympy.Limit) or not _continues(moved, step, limit):
         raise UndecidedError(f"h has no finite limit at {parameter.name} = {value}")
     return limit
+
+
+def _check_powers(given: sympy.Expr, parameter: Parameter, value: sympy.Expr) -> None:
+    """Refuse numbers to powers such as 40**(1/10**9): SymPy would work on an integer of that many digits."""
+    for power in given.atoms(sympy.Pow):
+        exponent = power.exp.subs(parameter.symbol, value) if power.exp.has(parameter.symbol) else power.exp
+        number = power.base.as_coeff_Mul()[0] if power.base.has(VARIABLE) else power.base
+        if exponent.is_Rational and (exponent.q > 1000 or abs(exponent.p) > 10**4) and number != 1:
+            raise UnsupportedError(
+                f"at {parameter.name} = {value}, h contains a number to the power {exponent}, which cannot be computed "
+                "exactly; use a value with fewer digits"
+            )
 
 
 def _continues(moved: sympy.Expr, step: sympy.Symbol, limit: sympy.Expr) -> bool:

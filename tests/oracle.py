@@ -51,8 +51,8 @@ class Oracle:
         self._value = _function(-h, t)
         self._slope = _function(-sympy.diff(h, t), t)
         self._curvature = _function(-sympy.diff(h, t, 2), t)
-        with mpmath.workdps(DIGITS):
-            self.slope_low, self.slope_high = (_number(-slope) for slope in slopes)
+        self._end_slopes = tuple(-slope for slope in slopes)
+        self._known: dict[Any, Any] = {}
         self._check_ends()
         self._closed: Callable[[Number], tuple[Number, Number]] | None = None
         if inverse is not None:
@@ -68,11 +68,26 @@ class Oracle:
 
     # Scalar functions
 
+    @property
+    def slope_low(self) -> Number:
+        """g'(0), at the working precision."""
+        return self._once(("slope", 0, mpmath.mp.dps), lambda: _number(self._end_slopes[0]))
+
+    @property
+    def slope_high(self) -> Number:
+        """g'(1), at the working precision."""
+        return self._once(("slope", 1, mpmath.mp.dps), lambda: _number(self._end_slopes[1]))
+
     def value(self, t: Number) -> Number:
         """g(t) on [0, 1]."""
-        t = mpmath.mpf(t)
         with mpmath.workdps(DIGITS):
-            return mpmath.mpf(0) if t in (0, 1) else _real(self._value(t))
+            t = mpmath.mpf(t)
+            return mpmath.mpf(0) if t in (0, 1) else self._once(("value", t), lambda: _real(self._value(t)))
+
+    def _once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
 
     def slope(self, t: Number) -> Number:
         """g'(t) on [0, 1]."""
@@ -81,7 +96,7 @@ class Oracle:
             return self.slope_low if t == 0 else self.slope_high if t == 1 else _real(self._slope(t))
 
     def inverse(self, s: Number, start: Number | None = None) -> tuple[Number, Number | None]:
-        """q(s) and q'(s); (0, None) at or below the slope at 0, and 1 at or above the slope at 1."""
+        """q(s) and q'(s) at the working precision; (0, None) at or below the slope at 0, 1 at or above that at 1."""
         if s <= self.slope_low:
             return mpmath.mpf(0), None
         if s >= self.slope_high:
@@ -95,7 +110,7 @@ class Oracle:
     def _weight_at_one(self) -> Number:
         if mpmath.isinf(self.slope_high):
             return mpmath.mpf(0)
-        curvature = _real(self._curvature(1 - mpmath.mpf(10) ** (-DIGITS + 10)))
+        curvature = _real(self._curvature(1 - mpmath.mpf(10) ** (10 - mpmath.mp.dps)))
         return 1 / curvature if curvature else mpmath.inf
 
     def _root(self, s: Number, start: Number | None) -> Number:
@@ -108,7 +123,7 @@ class Oracle:
             x = low
         while _real(self._slope(mpmath.exp(low))) > s:
             low *= 2
-        resolution = mpmath.mpf(10) ** -(DIGITS - 8)
+        resolution = mpmath.mpf(10) ** (8 - mpmath.mp.dps)
         last = mpmath.inf
         for _ in range(2000):
             if not low < x < high:
@@ -135,13 +150,17 @@ class Oracle:
         `near` is where the search for tau starts. It saves time and cannot change the answer, which is accepted
         only for its excess.
         """
-        with mpmath.workdps(DIGITS):
-            scores = tuple(mpmath.mpf(x) for x in theta)
-            count = Counter(scores)
-            tau, found = self._threshold(count, mpmath.nan if near is None else mpmath.mpf(near))
-            return Truth(scores, tuple(found[x][0] for x in scores), tau, tuple(found[x][1] for x in scores))
+        scores = tuple(mpmath.mpf(x) for x in theta)
+        count = Counter(scores)
+        for digits in (DIGITS, 4 * DIGITS, 16 * DIGITS):
+            with mpmath.workdps(digits):
+                solved = self._threshold(count, mpmath.nan if near is None else mpmath.mpf(near))
+            if solved is not None:
+                tau, found = solved
+                return Truth(scores, tuple(found[x][0] for x in scores), tau, tuple(found[x][1] for x in scores))
+        raise AssertionError("q is too steep at the threshold")
 
-    def _threshold(self, count: Counter[Number], near: Number) -> tuple[Number, dict[Number, Any]]:
+    def _threshold(self, count: Counter[Number], near: Number) -> tuple[Number, dict[Number, Any]] | None:
         top = max(count)
         total = sum(count.values())
         found: dict[Number, Any] = {}
@@ -172,10 +191,8 @@ class Oracle:
                 low = x
             else:
                 high = x
-            if mpmath.isfinite(low) and high - low <= mpmath.mpf(10) ** -(DIGITS - 2) * max(1, abs(low)):
-                # q is so steep here that no threshold of this many digits brings the sum closer to 1.
-                assert abs(over) <= mpmath.mpf(10) ** -20, over
-                return x, found
+            if mpmath.isfinite(low) and high - low <= mpmath.mpf(10) ** (2 - mpmath.mp.dps) * max(1, abs(low)):
+                return None  # q is so steep that no threshold of this many digits brings the sum close to 1
             total_weight = mpmath.fsum(n * found[y][1] for y, n in count.items() if found[y][1] is not None)
             x = x + over / total_weight if total_weight and mpmath.isfinite(total_weight) else mpmath.nan
             if not low < x < high or abs(over) > last / 4:
@@ -281,7 +298,7 @@ def _erfinv(x: Number) -> Number:
 def _number(value: sympy.Expr) -> Number:
     if value in (sympy.oo, -sympy.oo):
         return mpmath.inf if value == sympy.oo else -mpmath.inf
-    return mpmath.mpf(str(sympy.N(value, DIGITS + 10)))
+    return mpmath.mpf(str(sympy.N(value, mpmath.mp.dps + 10)))
 
 
 def _real(value: Any) -> Number:

@@ -112,10 +112,8 @@ def test_symbols_that_cannot_be_sorted_out(h, params, error, words):
         sympy.nan * x,
         sympy.oo * x,
         sympy.Integral(sympy.Function("f")(x), (x, 0, x)),
-        sympy.MatrixSymbol("A", 2, 2),
         np.array([1.0, 2.0]),
         sympy.floor(x),
-        x * sympy.Symbol("k", commutative=False),
     ],
     ids=lambda h: type(h).__name__,
 )
@@ -161,13 +159,13 @@ def test_a_removable_limit_leaves_other_parameters_alone(other):
     assert sympy.simplify(member.h + t * log(t) - 2 * t * (1 - t)) == 0
 
 
-@pytest.mark.parametrize("value", [2, 2.0, "2", Rational(2), np.float64(2.0), np.int64(2), sympy.Float(2)])
+@pytest.mark.parametrize("value", [2, 2.0, Rational(2), np.float64(2.0), np.int64(2), sympy.Float(2)])
 def test_binding_takes_numbers_in_any_form(value):
     family = entropy("(t - t**a)/(a - 1)", {"a": "a >= 1"})
     assert sympy.expand(bind(family, {"a": value}, Deadline(8)).h - t * (1 - t)) == 0
 
 
-@pytest.mark.parametrize("value", [0.5, 0, -1, float("inf"), float("nan"), None, "many", [2], "__import__('os')", 1j])
+@pytest.mark.parametrize("value", [0.5, 0, -1, float("inf"), float("nan"), None, "many", "2", [2], "__import__('os')", 1j])
 def test_binding_refuses_what_is_not_in_the_range(value):
     family = entropy("(t - t**a)/(a - 1)", {"a": "a > 1"})
     with pytest.raises(FysymError):
@@ -182,4 +180,4 @@ def test_an_out_of_range_value_names_the_range():
 
 def test_huge_expressions_are_refused_at_once():
     with pytest.raises(FysymError):
-        entropy(sympy.Add(*[sin(k * x) for k in range(1, 3000)]))
+        entropy(sympy.Add(*[sin(k * x) for k in range(1, 1500)]))

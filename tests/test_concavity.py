@@ -1,0 +1,189 @@
+"""Strict concavity: what is concave is accepted, what is not is refused with a witness that is one."""
+
+from __future__ import annotations
+
+import mpmath
+import pytest
+import sympy
+
+import fysym
+
+t = sympy.Symbol("t", positive=True)
+
+
+def curvature_at(h: str, witness: object) -> mpmath.mpf:
+    """h'' at the witness, to 50 digits."""
+    second = sympy.diff(sympy.sympify(h, locals={"t": t}), t, 2)
+    return mpmath.mpf(str(sympy.N(second.subs(t, sympy.Rational(witness)), 50)))
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "-t*log(t)",
+        "t*(1-t)",
+        "t - t**4",
+        "-(t - 1/2)**4",
+        "-(t - 1/3)**6",
+        "sqrt(t)",
+        "t**(3/10) - t**(7/2)",
+        "log(1 + 5*t)",
+        "log(t)",
+        "-1/t",
+        "-exp(3*t)",
+        "atan(2*t)",
+        "tanh(3*t)",
+        "erf(t)",
+        "asinh(4*t)",
+        "-asin(t)",
+        "acos(t)",
+        "-tan(t)",
+        "log(cos(t))",
+        "sqrt(t*(1-t))",
+        "t*sqrt(1-t)",
+        "sqrt(1-t**2)",
+        "log(1 + t*(1-t))",
+        "1 - exp(-t*(1-t))",
+        "-cosh(2*t)",
+        "t/(1 + 3*t)",
+        "-t*atan(t)",
+        "-log(1 + exp(2*t))",
+        "t*(1-t) + min(t, 1-t)",
+        "t*(1-t) - abs(t - 1/3)",
+        "t*(1-t) + sin(40*t)/900",
+        "-t**10 - t**3/1000000",
+        "t - t**1000",
+    ],
+)
+def test_concave_by_mathematics_is_proved(h):
+    assert fysym.compile(h).fact("strictly_concave").status in ("proved", "certified")
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "t**2",
+        "t*log(t)",
+        "exp(t)",
+        "t**3 - t",
+        "sin(2*pi*t)",
+        "-t*log(t) + t**2",
+        "t*(1-t) + 6*t**2/5",
+        "sqrt(t) - 3*sqrt(1-t)/2",
+        "t*(1-t) + exp(-10**8*(t-1/3)**2)/(4*10**7)",
+        "t*(1-t) + 3*exp(-10**12*(t-1/3)**2)/10**12",
+        "t*(1-t) + sin(1000*t)*21/10**7",
+        "t - t**2 + t**50/2000",
+        "-t**4 + 10**-9*t**2",
+    ],
+)
+def test_a_refusal_carries_a_true_witness(h):
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile(h)
+    assert 0 < caught.value.witness < 1
+    assert curvature_at(h, caught.value.witness) > 0
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "0",
+        "7",
+        "3*t - 2",
+        "min(t, 1-t)",
+        "-abs(t - 1/2)",
+        "t*(1-t) + abs(t - 1/3)",
+        "t*(1-t) + max(t, 2/5)",
+        "Piecewise((t*(1-t), t < 1/3), (t*(1-t) - 1/10, True))",
+        "Piecewise((-(t-1/3)**2, t < 1/3), (0, True))",
+        "t*(1-t) + sign(t - 1/7)",
+        "-1/(t - 2/7)**2",
+        "log(abs(t - 2/7))",
+        "log(t - 2/7)",
+        "sqrt(t - 2/7)",
+        "asin(2*t)",
+        "log(cos(4*t))",
+        "-log(t)",
+        "1/t",
+        "-1/(t - 1/pi)**2",
+    ],
+)
+def test_broken_inside_the_interval_is_refused_with_a_place(h):
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile(h)
+    assert 0 < caught.value.witness < 1
+
+
+@pytest.mark.parametrize("h", ["-t**2 + atan(1/(t - 2/7))", "gamma(2*t - 5/2)/10**6 - 1000*t**2", "log((t - 2/7)**2)"])
+def test_singular_inside_is_never_accepted(h):
+    with pytest.raises((fysym.NotConcaveError, fysym.UndecidedError)):
+        fysym.compile(h)
+
+
+@pytest.mark.parametrize("exponent", [20, 26, 30, 34])
+def test_a_bump_between_two_doubles_is_not_accepted(exponent):
+    """3 exp(-w u^2)/w bends up by 12 e^(-3/2) = 2.68 at u^2 = 3/(2w), more than the 2 of t(1-t) bends down."""
+    with pytest.raises((fysym.NotConcaveError, fysym.UndecidedError)):
+        fysym.compile(f"t*(1-t) + 3*exp(-10**{exponent}*(t-1/3)**2)/10**{exponent}", deadline=3)
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "t*(1-t) + Min(3*t, t + 1/5, 1 - t/3)",
+        "t*(1-t) + Min(t/7, 3/11 - t/13)",
+        "t*(1-t) - Max(0, t - 3/7)**2",
+        "t*(1-t) - abs(t**2 - 1/2)*0 - abs(t - sqrt(2)/2)",
+        "sqrt(t) + Min(t, log(2))",
+    ],
+)
+def test_a_continuous_concave_kink_at_an_inexact_place_is_accepted(h):
+    assert fysym.compile(h).fact("strictly_concave").status in ("proved", "certified", "sampled")
+
+
+def test_a_smooth_join_whose_formula_is_undefined_at_the_join():
+    """u^2 log(|u|/4), u = t - 1/2: h'' = 2 log(|u|/4) + 3 < 0 and h(1/2) = 0 by its limit."""
+    reg = fysym.compile("(t - 1/2)**2*log(abs(t - 1/2)/4)")
+    assert reg.sparsity == "full"
+
+
+def test_a_single_point_out_of_place_breaks_concavity():
+    point = sympy.Piecewise((0, sympy.Eq(t, sympy.Rational(1, 2))), (t * (1 - t), True))
+    with pytest.raises(fysym.FysymError):
+        fysym.compile(point)
+
+
+@pytest.mark.parametrize(
+    ("h", "culprit"),
+    [("-t*log(t) + t**2", "t**2"), ("sqrt(t) + exp(3*t)", "exp(3*t)"), ("t*(1-t) + 5*t**4", "5*t**4")],
+)
+def test_the_term_at_fault_is_named(h, culprit):
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile(h)
+    assert str(caught.value.culprit) == culprit and culprit in str(caught.value)
+
+
+def test_a_family_wrong_in_part_of_its_range_names_the_parameter():
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile("(t - t**a)/(a - 1)", params={"a": "a > -2"})
+    assert caught.value.parameters["a"] < 0 or "a" in caught.value.parameters
+
+
+def test_a_family_is_checked_at_the_closed_ends_of_its_range():
+    """a t (1-t) + t^2/... : strictly concave for a > 0, zero at a = 0."""
+    fysym.compile("a*t*(1-t)", params={"a": "a > 0"})
+    with pytest.raises(fysym.NotConcaveError):
+        fysym.compile("a*t*(1-t)", params={"a": "a >= 0"})
+
+
+@pytest.mark.parametrize(
+    ("family", "params"),
+    [
+        ("(t - t**a)/(a*(a - 1))", {"a": "a > 1"}),
+        ("(t**(1-k) - t**(1+k))/(2*k)", {"k": "0 < k < 1"}),
+        ("-t*log(t) + c*t*(1-t)", {"c": "c >= 0"}),
+        ("log(1 + c*t)", {"c": (0, None)}),
+    ],
+)
+def test_families_are_proved(family, params):
+    assert fysym.compile(family, params=params).fact("strictly_concave").status == "proved"

@@ -1,0 +1,159 @@
+"""Facts derived by hand: slopes, margin, sparsity, curvature, smoothness."""
+
+from __future__ import annotations
+
+import mpmath
+import pytest
+import sympy
+from sympy import E, Rational, log, oo, pi, tan
+
+import fysym
+
+R = Rational
+# h, slopes, margin, sparsity, inf of -h'', differentiable everywhere, essentially smooth
+TABLE = [
+    ("t*sqrt(1-t)", (1, -oo), oo, "faces", 1, False, False),
+    ("sqrt(t*(1-t))", (oo, -oo), oo, "dense", 2, True, True),
+    ("-(t-1/2)**4", (R(1, 2), -R(1, 2)), 1, "full", 0, False, False),
+    ("t - t**4", (1, -3), 4, "full", 0, False, False),
+    ("t - t**(3/2)", (1, -R(1, 2)), R(3, 2), "full", R(3, 4), True, False),
+    ("log(t)", (oo, 1), oo, "dense", 1, True, True),
+    ("log(t) + log(1-t)", (oo, -oo), oo, "dense", 8, True, True),
+    ("-1/t", (oo, 1), oo, "dense", 2, True, True),
+    ("sqrt(t)", (oo, -R(1, 2)), oo, "dense", R(1, 4), True, True),
+    ("-asin(t)", (pi / 2 - 1, -oo), oo, "faces", 0, False, False),
+    ("sqrt(1-t**2)", (1, -oo), oo, "faces", 1, False, False),
+    ("-tan(t)", (tan(1) - 1, -1 - tan(1) ** 2 + tan(1)), tan(1) ** 2, "full", 0, False, False),
+    ("log(cos(t))", (-log(sympy.cos(1)), -tan(1) - log(sympy.cos(1))), tan(1), "full", 1, False, False),
+    ("-exp(-t*(1-t))", (1, -1), 2, "full", None, False, False),
+    ("t/(1+t)", (R(1, 2), -R(1, 4)), R(3, 4), "full", R(1, 4), False, False),
+    ("t*(1-t) + min(t, 1-t)", (2, -2), 4, "full", 2, False, False),
+    ("sqrt(t) + min(t, 1-t)", (oo, -R(3, 2)), oo, "dense", R(1, 4), False, True),
+    ("t*(1-t) + abs(t-2)", (1, -1), 2, "full", 2, False, False),
+    ("t*(1-t) - max(0, t-1/2)**2", (R(5, 4), -R(7, 4)), 3, "full", 2, False, False),
+    ("t*(1-t)*(2-t)", (2, -1), 3, "full", 0, False, False),
+    ("-t**2*(3-t)", (2, -1), 3, "full", 0, False, False),
+]
+
+
+def same(found: sympy.Expr, expected: object) -> bool:
+    if found == expected:
+        return True
+    if sympy.sympify(expected).is_infinite or found.is_infinite:
+        return False
+    return abs(sympy.N(found - expected, 30)) < (1e-6 if found.atoms(sympy.Float) else 1e-25)
+
+
+@pytest.mark.parametrize(("h", "slopes", "margin", "sparsity", "strong", "smooth", "essentially"), TABLE)
+def test_facts(h, slopes, margin, sparsity, strong, smooth, essentially):
+    reg = fysym.compile(h)
+    assert all(same(found, expected) for found, expected in zip(reg.slopes, slopes, strict=True)), reg.slopes
+    assert same(reg.margin, margin)
+    assert reg.sparsity == sparsity
+    if strong is not None:
+        assert same(reg.strong_concavity, strong)
+        assert same(reg.smoothness, oo if strong == 0 else 1 / sympy.sympify(strong))
+    assert reg.twice_differentiable is smooth
+    assert reg.essentially_smooth is essentially
+
+
+@pytest.mark.parametrize(
+    ("curvature", "least"),
+    [
+        ("(2*t**2 - 2*t + 1)**2", R(1, 4)),
+        ("(t**2 - t + 1)**2", R(9, 16)),
+        ("(3*t**2 - 3*t + 1)**2", R(1, 16)),
+        ("(2*t - 1)**2", 0),
+        ("(2*t - 1)**2 + 1/10", R(1, 10)),
+        ("(t + 1)**3", 1),
+        ("6 - 5*t", 1),
+    ],
+)
+def test_strong_concavity_of_a_chosen_curvature(curvature, least):
+    """h is made by integrating -h'' twice, so its infimum is known."""
+    t = sympy.Symbol("t")
+    h = -sympy.integrate(sympy.integrate(sympy.sympify(curvature, locals={"t": t}, rational=True), t), t)
+    reg = fysym.compile(sympy.expand(h))
+    assert same(reg.strong_concavity, least)
+
+
+def test_an_even_power_without_a_zero_is_bounded_away_from_zero():
+    """-h'' = (e^t - 2t)^2, least at t = log 2: (2 - 2 log 2)^2."""
+    reg = fysym.compile("-exp(2*t)/4 + 4*(t - 2)*exp(t) - t**4/3")
+    assert abs(float(reg.strong_concavity) - float((2 - 2 * log(2)) ** 2)) < 1e-6
+
+
+def test_the_infimum_inside_of_an_abe_entropy():
+    """q = 3: -h'' = (3/8)(2/9 t^(-5/3) + 6 t), least where t^(8/3) = 5/81."""
+    reg = fysym.compile("(t**(1/3) - t**3)*3/8")
+    at = (mpmath.mpf(5) / 81) ** (mpmath.mpf(3) / 8)
+    least = (mpmath.mpf(2) / 9 * at ** (-mpmath.mpf(5) / 3) + 6 * at) * 3 / 8
+    assert abs(float(reg.strong_concavity) - float(least)) < 1e-6
+
+
+@pytest.mark.parametrize("scale", [R(1, 1000), 7, 10**6])
+def test_scaling_h_scales_margin_and_curvature(scale):
+    t = sympy.Symbol("t")
+    reg = fysym.compile(scale * t * (1 - t) / 2)
+    assert (reg.margin, reg.strong_concavity, reg.smoothness) == (scale, scale, 1 / sympy.sympify(scale))
+
+
+@pytest.mark.parametrize("term", ["5*t", "-3*t + 2", "t/7 - 1", "1000000*t"])
+def test_an_affine_term_changes_nothing(term):
+    plain, shifted = fysym.compile("-exp(t)"), fysym.compile(f"-exp(t) + {term}")
+    assert sympy.simplify(plain.h - shifted.h) == 0
+    assert shifted.slopes[0] == E - 2 or sympy.simplify(shifted.slopes[0] - (E - 2)) == 0
+    assert sympy.simplify(shifted.margin - (E - 1)) == 0
+
+
+def test_an_infinite_value_is_told():
+    reg = fysym.compile("log(t)")
+    assert reg.fact("value_at_0").value == -oo
+    assert "+inf" in reg.report()
+
+
+def test_a_family_tells_only_what_holds_over_its_whole_range():
+    """-h'' = t^(alpha-2): its infimum is 1 up to alpha = 2 and 0 beyond."""
+    wide = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": "alpha > 1"})
+    assert wide.strong_concavity is None and wide.twice_differentiable is None
+    low = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": "1 < alpha < 2"})
+    assert low.strong_concavity == 1 and low.twice_differentiable is True
+    high = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": "alpha > 2"})
+    assert high.strong_concavity == 0 and high.twice_differentiable is False
+
+
+@pytest.mark.parametrize(
+    ("family", "params", "face"),
+    [
+        ("(t - t**alpha)/(alpha*(alpha - 1))", {"alpha": "alpha >= 1"}, {"alpha": 1}),
+        ("(t**a - t**2)/(2 - a)", {"a": "0 < a <= 1"}, {"a": 1}),
+        ("sqrt(t)*c + t*(1-t)", {"c": "c >= 0"}, {"c": 0}),
+    ],
+)
+def test_no_fact_of_a_family_is_false_at_an_end_of_its_range(family, params, face):
+    whole = fysym.compile(family, params=params)
+    member = whole.bind(**face)
+    for name in ("sparsity", "essentially_smooth", "twice_differentiable"):
+        assert getattr(whole, name) in (None, getattr(member, name))
+
+
+def test_every_fact_has_a_status_and_evidence():
+    for fact in fysym.compile("t*(1-t) + sin(pi*t)/pi").facts:
+        assert fact.status in ("proved", "certified", "sampled") and fact.evidence
+
+
+def test_a_margin_is_no_surer_than_the_concavity_under_it():
+    reg = fysym.compile("t*(1-t) + exp(sin(9*t))/200")
+    if reg.fact("strictly_concave").status == "sampled":
+        assert reg.fact("margin").status == "sampled"
+
+
+def test_the_smallest_of_several_pieces():
+    """On (1/2, 1) -h'' = 4, on (0, 1/2) it is 2."""
+    reg = fysym.compile("t*(1-t) - max(0, t-1/2)**2")
+    assert abs(float(reg.strong_concavity) - 2) < 1e-6
+
+
+def test_square_roots_at_one():
+    reg = fysym.compile("(1-t)**(3/10)")
+    assert reg.sparsity == "faces" and reg.slopes == (1 - R(3, 10), -oo)
