@@ -38,10 +38,10 @@ def end_limit(f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, poin
 
     `points` are parameter values at which a symbolic answer is compared with numbers.
     """
-    e = sympy.Symbol("e", positive=True)
+    e = sympy.Dummy("e", positive=True)
     near = _clear_parameters(f.xreplace({t: e if end == 0 else 1 - e}), e)
     place = "t -> 0+" if end == 0 else "t -> 1-"
-    for attempt in (_by_substitution, _by_limit):
+    for attempt in (_by_substitution, _by_powers, _by_terms, _by_limit):
         try:
             value = deadline.run(attempt, near, e, share=0.15)
         except StepTimeout:
@@ -68,6 +68,42 @@ def _by_substitution(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
     """f at e = 0, when plain substitution makes sense there."""
     value = f.subs(e, 0)
     return value if _usable(value) else None
+
+
+def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
+    """The limit of a sum of c e^p whose exponents have known signs: the growing terms decide, if they agree."""
+    constant, growing = sympy.S.Zero, set()
+    for term in sympy.Add.make_args(sympy.expand_mul(f)):
+        factor, rest = term.as_independent(e, as_Add=False)
+        base, exponent = rest.as_base_exp() if rest != 1 else (e, sympy.S.Zero)
+        exponent = sympy.factor(sympy.together(exponent))
+        if base != e or exponent.has(e):
+            return None
+        if exponent.is_zero:
+            constant += factor
+        elif exponent.is_negative:
+            sign = sympy.factor(sympy.together(factor))
+            growing.add(1 if sign.is_positive else (-1 if sign.is_negative else 0))
+        elif not exponent.is_positive:
+            return None
+    if growing:
+        return {1: sympy.oo, -1: -sympy.oo}[growing.pop()] if len(growing) == 1 and 0 not in growing else None
+    return constant
+
+
+def _by_terms(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
+    """The sum of the limits of the terms, where that makes sense; much easier than the limit of the sum."""
+    terms = sympy.Add.make_args(sympy.expand_mul(f))
+    if len(terms) < 2:
+        return None
+    total = sympy.S.Zero
+    for term in terms:
+        value = _by_substitution(term, e)
+        value = _by_limit(term, e) if value is None else value
+        if value is None:
+            return None
+        total += value
+    return total if _usable(total) else None
 
 
 def _by_limit(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:

@@ -11,7 +11,7 @@ from . import concavity, inverse, theory
 from . import entropy as entropies
 from .deadline import Deadline, StepTimeout, run
 from .entropy import Entropy
-from .errors import FysymError, UndecidedError
+from .errors import FysymError, ParameterError, UndecidedError
 from .regularizer import Derivation, Regularizer
 
 
@@ -38,7 +38,9 @@ def compile(
     seconds. `strict=True` refuses an entropy whose concavity was only sampled; `assume_concave=True` accepts
     one for which even that was impossible.
     """
-    options = {"deadline": float(deadline), "strict": strict, "assume_concave": assume_concave}
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 <= deadline < float("inf"):
+        raise ParameterError(f"deadline must be a number of seconds, not {deadline!r}")
+    options = {"strict": strict, "assume_concave": assume_concave}
     clock = Deadline(deadline)
 
     def rebind(entropy: Entropy, values: Mapping[str, Any]) -> Regularizer:
@@ -65,10 +67,12 @@ def _guarded(work: Callable[[], Regularizer], clock: Deadline) -> Regularizer:
 
 
 def _compile(entropy: Entropy, clock: Deadline, name: str | None, options: dict[str, Any], rebind: Any) -> Regularizer:
+    concavity.probe(entropy)
+    slopes = theory.end_slopes(entropy, clock)
     verdict = concavity.decide(entropy, clock, options["assume_concave"])
     if options["strict"] and verdict.fact.status == "sampled":
         raise UndecidedError(f"strict=True: concavity was only sampled ({verdict.fact.evidence})")
-    derived = theory.derive(entropy, verdict, clock)
+    derived = theory.derive(entropy, slopes, verdict, clock)
     slope = -sympy.diff(entropy.h, entropy.t)
     closed_form, fact = inverse.find(entropy, slope, clock)
     derived.facts["inverse"] = fact

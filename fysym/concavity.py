@@ -6,6 +6,7 @@ also be real and without poles inside (0, 1), and its slope must drop at each ki
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,32 +14,39 @@ import sympy
 from sympy import S
 
 from . import truth
-from .boundary import Point
+from .boundary import Point, end_limit
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .errors import NotConcaveError, UndecidedError
 from .facts import Fact
 from .kinks import SWITCHING, Piece
-from .signs import Proof, prove_sign
+from .signs import Proof, by_sturm, conditions, prove_sign
 
 PROBES = tuple(map(sympy.Rational, ("1/2", "1/10", "9/10", "1/1000", "999/1000", "1/3", "2/3", "1/20", "19/20")))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome for h'' < 0: the fact, its proofs, and whether h'' has no zero in (0, 1) at all."""
+    """The outcome for h'' < 0: the fact, its proofs, and what is known of zeros of h'' inside (0, 1).
+
+    `strict` when there is provably none; `zero` is one of them, when one was found exactly.
+    """
 
     fact: Fact
     strict: bool
     proofs: tuple[Proof, ...] = ()
+    zero: sympy.Expr | None = None
 
 
 def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -> Verdict:
     """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
     try:
         verdicts = [_decide_piece(entropy, piece, deadline) for piece in entropy.pieces]
-        _check_kinks(entropy)
-        verdicts += [decide(bind(entropy, face, deadline), deadline) for face in entropy.faces()]
+        _check_kinks(entropy, deadline)
+        for face in entropy.faces():
+            bound = bind(entropy, face, deadline)
+            probe(bound)
+            verdicts.append(decide(bound, deadline))
     except UndecidedError as error:
         if not assume_concave:
             raise
@@ -46,14 +54,14 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
     status = "proved" if all(v.fact.status == "proved" for v in verdicts) else "sampled"
     evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
     proofs = tuple(proof for v in verdicts for proof in v.proofs)
-    return Verdict(Fact("strictly concave", True, status, evidence), all(v.strict for v in verdicts), proofs)
+    zero = next((v.zero for v in verdicts if v.zero is not None), None)
+    return Verdict(Fact("strictly concave", True, status, evidence), all(v.strict for v in verdicts), proofs, zero)
 
 
 def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict:
     t = entropy.t
     h = entropy.opened(piece.stretched(t))
     f = sympy.diff(h, t, 2)
-    _probe(entropy, piece, h, f)
     regular = _check_regular(entropy, piece, h, deadline)
     found = _search(entropy, piece, f, deadline) if not entropy.parameters else None
     proof = prove_sign(f, t, Deadline(min(0.2 * deadline.seconds, deadline.left())))
@@ -61,11 +69,34 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
         _refute(entropy, piece, f, S.Half, entropy.points[0])
     if proof is not None and regular:
         argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
-        return Verdict(Fact("strictly concave", True, "proved", argument), proof.strict, (proof,))
+        fact = Fact("strictly concave", True, "proved", argument)
+        strict, zero = (True, None) if proof.strict else _zero_inside(f, t, deadline)
+        return Verdict(fact, strict, (proof,), None if zero is None else piece.back(t, zero))
     found = found or _search(entropy, piece, f, deadline)
     if isinstance(found, UndecidedError):
         raise found
-    return Verdict(Fact("strictly concave", True, "sampled", found), proof is not None)
+    return Verdict(Fact("strictly concave", True, "sampled", found), False)
+
+
+def _zero_inside(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> tuple[bool, sympy.Expr | None]:
+    """Where h'' <= 0 is proved but h'' < 0 is not: whether there is no zero after all, or one zero."""
+
+    def work() -> tuple[bool, sympy.Expr | None]:
+        with contextlib.suppress(sympy.PolynomialError):
+            counted = by_sturm(f, t)
+            if counted is not None and counted.strict:
+                return True, None
+        for power in sympy.factor(f).atoms(sympy.Pow):
+            if power.exp.is_Integer and power.exp > 0 and power.exp % 2 == 0 and power.base.free_symbols == {t}:
+                for root in sympy.solve(power.base, t):
+                    if root.is_real and 0 < root < 1 and truth.sign(f.subs(t, root)) == 0:
+                        return False, root
+        return False, None
+
+    try:
+        return deadline.run(work, share=0.05)
+    except Exception:  # also StepTimeout: nothing is known then
+        return False, None
 
 
 def _summary(proof: Proof) -> str:
@@ -77,8 +108,14 @@ def _summary(proof: Proof) -> str:
 # --- refutation ------------------------------------------------------------------------------------
 
 
-def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None:
+def probe(entropy: Entropy) -> None:
     """Look at a few points at high precision: most wrong entropies fail at once."""
+    for piece in entropy.pieces:
+        h = entropy.opened(piece.stretched(entropy.t))
+        _probe(entropy, piece, h, sympy.diff(h, entropy.t, 2))
+
+
+def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None:
     t = entropy.t
     points = entropy.points
     if f == 0 or all(
@@ -158,14 +195,29 @@ def _number(value: sympy.Expr) -> str:
     return str(value) if value.is_Rational and value.q < 10**6 else f"{float(value):.17g}"
 
 
-def _check_kinks(entropy: Entropy) -> None:
-    """h continuous and h' dropping at each kink."""
+def _step(entropy: Entropy, left: Piece, right: Piece, order: int, point: Point, deadline: Deadline) -> Any:
+    """By how much h (order 0) or h' (order 1) rises from one piece to the next."""
     t = entropy.t
+    sides = [entropy.opened(sympy.diff(piece.expr, t, order)) if order else piece.expr for piece in (left, right)]
+    plain = truth.evaluate(entropy.opened(sides[1] - sides[0]), {t: left.high, **point}, digits=100)
+    if plain == plain:
+        return plain
+    values = []
+    for expr, piece, end in zip(sides, (left, right), (1, 0), strict=True):
+        moved = entropy.opened(expr).subs(t, piece.back(t, t)).xreplace(point)
+        limit = end_limit(moved, t, end, deadline).value
+        if limit is None or limit.is_infinite:
+            return truth.context().nan
+        values.append(truth.evaluate_reliably(limit, {}))
+    return values[1] - values[0]
+
+
+def _check_kinks(entropy: Entropy, deadline: Deadline) -> None:
+    """h continuous and h' dropping at each kink."""
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
         at = left.high
         for point in entropy.points:
-            jump = truth.evaluate_reliably(entropy.opened(right.expr - left.expr), {t: at, **point})
-            rise = truth.evaluate_reliably(entropy.opened(sympy.diff(right.expr - left.expr, t)), {t: at, **point})
+            jump, rise = (_step(entropy, left, right, order, point, deadline) for order in (0, 1))
             if not abs(jump) < 1e-30:
                 _raise(entropy, at, point, f"h jumps at t = {_number(at)}", "a continuous h")
             if not rise < 1e-30:
@@ -178,7 +230,7 @@ def _check_kinks(entropy: Entropy) -> None:
 def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> bool:
     """True when it is proved that h has no pole and stays real inside the piece; errors when it has one."""
     proved = True
-    for condition in _conditions(h, entropy.t):
+    for condition in conditions(h, entropy.t):
         proof = prove_sign(condition, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
         if proof is not None and proof.strict:
             continue
@@ -186,34 +238,6 @@ def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Dead
         for point in entropy.points[:7]:
             _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
     return proved
-
-
-def _conditions(h: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
-    """Expressions that must not vanish inside (0, 1) for h to be smooth there."""
-    found: list[sympy.Expr] = []
-    for node in sympy.preorder_traversal(h):
-        if not node.has(t) or not node.args:
-            continue
-        x = node.args[0]
-        if node.is_Pow and node.base.has(t) and not (node.exp.is_Integer and node.exp >= 0):
-            found.append(node.base)
-        elif isinstance(node, (sympy.log, sympy.gamma, sympy.loggamma)):
-            found.append(x)
-        elif isinstance(node, (sympy.tan, sympy.sec)):
-            found.append(sympy.cos(x))
-        elif isinstance(node, (sympy.cot, sympy.csc)):
-            found.append(sympy.sin(x))
-        elif isinstance(node, (sympy.asin, sympy.acos, sympy.atanh, sympy.erfinv)):
-            found.extend((1 - x, 1 + x))
-        elif isinstance(node, sympy.erfcinv):
-            found.extend((x, 2 - x))
-        elif isinstance(node, sympy.acosh):
-            found.append(x - 1)
-        elif isinstance(node, sympy.LambertW):
-            found.append(x + sympy.exp(-1))
-        elif isinstance(node, sympy.polygamma):
-            found.append(node.args[1])
-    return [c for c in dict.fromkeys(found) if c.has(t) and c != t and not c.is_positive]
 
 
 def _search_pole(
@@ -294,9 +318,11 @@ def _violation(result: Any) -> sympy.Expr | None:
 
 
 def _settled(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> bool:
-    """An open box is small and f is nowhere positive at points in it: a zero of even order, at most."""
+    """An open box is small, and f is nowhere positive and close to 0 in it: a zero of even order, at most."""
     low, high = map(sympy.Rational, box)
     if high - low > sympy.Rational(1, 10**6):
         return False
     inside = [low + (high - low) * sympy.Rational(k, 16) for k in range(1, 16)]
-    return not any(truth.evaluate_reliably(f, {t: where}) > 0 for where in inside)
+    values = [truth.evaluate(f, {t: where}, 100) for where in inside]
+    scale = max(abs(truth.evaluate(f, {t: where})) for where in PROBES)
+    return all(-1e-6 * scale < value <= 1e-40 * scale for value in values)

@@ -7,11 +7,13 @@ time is up the caller goes on without it, and the worker is told to stop by an a
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import ctypes
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -45,6 +47,7 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     if seconds <= 0:
         raise StepTimeout
     outcome: list[tuple[bool, Any]] = []
+    ended = threading.Event()
 
     def work() -> None:
         try:
@@ -53,6 +56,8 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
             pass
         except BaseException as error:
             outcome.append((False, error))
+        finally:
+            ended.set()
 
     inherited = contextvars.copy_context()
     worker = threading.Thread(target=inherited.run, args=(work,), name="fysym-step", daemon=True)
@@ -62,10 +67,10 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     try:
         worker.join(seconds)
     except _Stop:
-        _stop(worker)
+        _stop(worker, ended)
         raise
-    if worker.is_alive() and not outcome:
-        _stop(worker)
+    if worker.is_alive():
+        _stop(worker, ended)
     if not outcome:
         for forget in _FORGETTERS:
             forget()
@@ -76,12 +81,28 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     return value  # type: ignore[no-any-return]
 
 
-def _stop(worker: threading.Thread, patience: float = 0.5) -> None:
+def _stop(worker: threading.Thread, ended: threading.Event, patience: float = 0.5) -> None:
     """Interrupt a worker; SymPy may swallow one interruption, so it is repeated for a moment."""
     end = time.monotonic() + patience
-    while worker.is_alive() and time.monotonic() < end:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(_Stop))
-        worker.join(0.02)
+    with _silence():
+        while not ended.is_set() and worker.is_alive() and time.monotonic() < end:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(_Stop))
+            worker.join(0.02)
+
+
+_silencing = threading.Lock()
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Python from printing an interruption that hits a garbage-collection callback, where it cannot be raised."""
+    with _silencing:
+        before = sys.unraisablehook
+        sys.unraisablehook = lambda problem: None if problem.exc_type is _Stop else before(problem)
+        try:
+            yield
+        finally:
+            sys.unraisablehook = before
 
 
 _FORGETTERS: list[Callable[[], None]] = []

@@ -18,7 +18,7 @@ from .parse import parse_expression
 from .ranges import Range, exact_expression, exact_number, parse_range
 
 VARIABLE = sympy.Symbol("t", positive=True)
-SLOPE = sympy.Symbol("s", real=True)
+SLOPE = sympy.Dummy("s", real=True)
 # Where the open coordinate b > 0 of a parameter is sampled: no round numbers, where families degenerate.
 SAMPLES = tuple(map(sympy.Rational, ("89/97", "31/101", "307/103", "5/103", "1213/101", "1/1009", "10007/101")))
 MOST_OPERATIONS = 2000
@@ -92,7 +92,8 @@ class Entropy:
 
     def user(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` in the symbols that the user wrote."""
-        names = {p.symbol: p.user for p in self.parameters} | {self.t: self.user_variable, SLOPE: sympy.Symbol("s")}
+        slope = "s" if all(p.name != "s" for p in self.parameters) else "slope"
+        names = {p.symbol: p.user for p in self.parameters} | {self.t: self.user_variable, SLOPE: sympy.Symbol(slope)}
         return expr.xreplace(names)
 
     def whole(self, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
@@ -324,7 +325,7 @@ def _substitute(
         if not plain.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
             return plain
         side = 1 if value + sympy.Rational(1, 10**6) in parameter.range else -1
-        step = sympy.Symbol("e", positive=True)
+        step = sympy.Dummy("e", positive=True)
         moved = given.subs(parameter.symbol, value + side * step)
         limit = deadline.run(lambda: sympy.simplify(sympy.limit(moved, step, 0, "+")), share=0.5)
     except StepTimeout:

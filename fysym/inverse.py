@@ -31,9 +31,9 @@ def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy
     if len(entropy.pieces) > 1:
         return None, Fact("inverse", None, "proved", "h has kinks: inverted numerically, piece by piece")
     opened = entropy.opened(slope)
-    for source in (_unwrapped, _solved):
+    for source, share in ((_unwrapped, 0.2), (_solved, 0.06)):
         try:
-            candidates = deadline.run(lambda source=source: list(source(opened, entropy.t)), share=0.05)
+            candidates = deadline.run(lambda source=source: list(source(opened, entropy.t)), share=share)
         except StepTimeout:
             continue
         except Exception:  # a solver that fails yields no candidate
@@ -140,7 +140,8 @@ def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
 def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """Solutions by peeling functions off several equal forms of the slope."""
     seen = set()
-    for rewrite in (sympy.powsimp, _combine, *(() if is_awkward(slope) else (sympy.factor, _cancelled))):
+    more = () if is_awkward(slope) else (sympy.factor, _cancelled)
+    for rewrite in (sympy.powsimp, _combine, *more, *((sympy.trigsimp,) if slope.has(sympy.cos) else ())):
         form = rewrite(slope)
         if form not in seen:
             seen.add(form)
@@ -207,6 +208,8 @@ def _peel(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol, depth: int) -> Iterator
     else:
         yield from _by_lambert(f, s, t)
         yield from _by_generator(f, s, t, depth)
+        if depth == 8 and f.has(sympy.Pow) and not f.is_polynomial(t):
+            yield from _by_generator(sympy.cancel(f**2), s**2, t, depth - 1)
 
 
 def _by_lambert(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
@@ -243,7 +246,7 @@ def _quadratic_roots(polynomial: sympy.Poly) -> list[sympy.Expr]:
         return [-b / a]
     if polynomial.degree() == 2:
         a, b, c = polynomial.all_coeffs()
-        root = sympy.sqrt(sympy.expand(b**2 - 4 * a * c))
+        root = sympy.sqrt(sympy.factor(b**2 - 4 * a * c)).replace(sympy.Abs, lambda x: x)
         return [(-b + root) / (2 * a), (-b - root) / (2 * a)]
     return []
 

@@ -8,7 +8,7 @@ import sympy
 from sympy import S
 
 from . import truth
-from .errors import UnsupportedError
+from .errors import NotConcaveError, UnsupportedError
 
 SWITCHING = (sympy.Abs, sympy.Min, sympy.Max, sympy.sign, sympy.Piecewise, sympy.Heaviside)
 MOST_PIECES = 32
@@ -46,6 +46,7 @@ def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
     node = _innermost(piece.expr)
     if node is None:
         return [piece]
+    _check_single_points(node, t, piece)
     cuts = sorted(
         {root for function in _switches(node) for root in _roots(function, t, piece)}, key=lambda r: sympy.N(r, 30)
     )
@@ -57,6 +58,22 @@ def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
         smooth = piece.expr.xreplace({node: _active(node, t, (low + high) / 2)})
         found.extend(_split(Piece(low, high, smooth), t))
     return found
+
+
+def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> None:
+    """A value that holds at one point only must be the one that its surroundings have."""
+    if not isinstance(node, sympy.Piecewise):
+        return
+    for relation in node.atoms(sympy.Eq, sympy.Ne):
+        for root in _roots(relation.lhs - relation.rhs, t, piece):
+            here = truth.evaluate(node.subs(t, root), {})
+            beside = truth.evaluate(_active(node, t, root + sympy.Rational(1, 10**30)), {t: root})
+            if not abs(here - beside) < 1e-20:
+                raise NotConcaveError(
+                    f"h is not strictly concave on (0, 1): {node} jumps at the single point t = {root}. "
+                    "Try: a continuous h.",
+                    root,
+                )
 
 
 def _innermost(expr: sympy.Expr) -> sympy.Expr | None:

@@ -145,7 +145,7 @@ class Regularizer:
         if not values:
             return self
         try:
-            key = tuple(sorted(values.items()))
+            key = tuple((name, type(values[name]), values[name]) for name in sorted(values))
             hash(key)
         except TypeError:
             raise ParameterError(f"parameter values must be numbers; got {values!r}") from None

@@ -57,8 +57,6 @@ def text(reg: Regularizer) -> str:
     out = [f"Entropy{f' {reg.name}' if reg.name else ''}", f"  h({reg.variable}) = {reg.h}"]
     for name, span in reg.params.items():
         out.append(f"  parameter {name}: {span}")
-    if any(entropy.faces()):
-        out += _wrap("the facts below hold inside the ranges; bind a value at the end of a range for the facts there")
     if entropy.affine != 0:
         out += _wrap(
             f"given as {entropy.user(entropy.given)}; the affine term {entropy.user(entropy.affine)} was subtracted so "

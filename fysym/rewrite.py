@@ -39,11 +39,12 @@ LARGEST_ROOT = 100
 
 
 def is_awkward(expr: sympy.Expr) -> bool:
-    """Has the expression powers such as (1+t)^1000 or t^(1/10^9), on which SymPy's rewriting never ends?"""
+    """Has the expression powers such as (1+t)^100, t^5000 or t^(1/10^9), on which SymPy's rewriting never ends?"""
     for power in expr.atoms(sympy.Pow):
         if not power.exp.is_Rational or power.base.is_number:
             continue
-        if power.exp.q > LARGEST_ROOT or (abs(power.exp) > LARGEST_EXPONENT and power.base.is_Add):
+        largest = LARGEST_EXPONENT if power.base.is_Add else 4 * LARGEST_EXPONENT
+        if power.exp.q > LARGEST_ROOT or abs(power.exp) > largest:
             return True
     return False
 

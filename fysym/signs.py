@@ -59,11 +59,11 @@ def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 
     """A proof that f is positive or negative on 0 < t < 1 (isolated zeros allowed), or None."""
     if f.count_ops() > MAX_OPERATIONS:
         return None
-    for attempt in (_by_rules, _by_forms, _by_sturm):
+    for attempt in (_by_rules, _by_forms, by_sturm):
         proof = _within(deadline, attempt, f, t)
         if proof is not None:
             return proof
-    if depth == 0 or f.free_symbols != {t}:
+    if depth == 0 or f.free_symbols != {t} or not _is_continuous(f, t, deadline):
         return None
     return _within(deadline, _by_extremes, f, t, deadline) or _by_monotonicity(f, t, deadline, depth)
 
@@ -350,14 +350,14 @@ def _gather_logs(f: sympy.Expr) -> sympy.Expr:
 # --- polynomials -----------------------------------------------------------------------------------
 
 
-def _by_sturm(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
+def by_sturm(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
     """Rational in t^(1/k) over the rationals: count the roots of odd multiplicity in (0, 1)."""
     if f.free_symbols != {t}:
         return None
     exponents = [power.exp for power in f.atoms(sympy.Pow) if power.base == t]
     if not all(e.is_Rational for e in exponents):
         return None
-    root = sympy.ilcm(1, *(e.q for e in exponents))
+    root = sympy.ilcm(1, 1, *(e.q for e in exponents))
     x = sympy.Symbol("x", positive=True)
     if root > 60:
         return None
@@ -394,6 +394,40 @@ def _midpoint_sign(polynomial: sympy.Poly) -> int:
 
 
 # --- extremes and monotone functions ---------------------------------------------------------------
+
+
+def conditions(f: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
+    """Expressions that must not vanish inside (0, 1) for f to be smooth there."""
+    found: list[sympy.Expr] = []
+    for node in sympy.preorder_traversal(f):
+        if not node.has(t) or not node.args:
+            continue
+        x = node.args[0]
+        if node.is_Pow and node.base.has(t) and not (node.exp.is_Integer and node.exp >= 0):
+            found.append(node.base)
+        elif isinstance(node, (sympy.log, sympy.gamma, sympy.loggamma)):
+            found.append(x)
+        elif isinstance(node, (sympy.tan, sympy.sec)):
+            found.append(sympy.cos(x))
+        elif isinstance(node, (sympy.cot, sympy.csc)):
+            found.append(sympy.sin(x))
+        elif isinstance(node, (sympy.asin, sympy.acos, sympy.atanh, sympy.erfinv)):
+            found.extend((1 - x, 1 + x))
+        elif isinstance(node, sympy.erfcinv):
+            found.extend((x, 2 - x))
+        elif isinstance(node, sympy.acosh):
+            found.append(x - 1)
+        elif isinstance(node, sympy.LambertW):
+            found.append(x + sympy.exp(-1))
+        elif isinstance(node, sympy.polygamma):
+            found.append(node.args[1])
+    return [c for c in dict.fromkeys(found) if c.has(t) and c != t and not c.is_positive]
+
+
+def _is_continuous(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> bool:
+    """Is it proved that f has no pole and stays real inside (0, 1)? Monotone pieces beside a pole prove nothing."""
+    proofs = (prove_sign(condition, t, deadline, 0) for condition in conditions(f, t))
+    return all(proof is not None and proof.strict for proof in proofs)
 
 
 def _by_extremes(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> Proof | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from . import truth
 from .boundary import Limit, end_limit
 from .concavity import Verdict
 from .deadline import Deadline, StepTimeout
-from .entropy import Entropy
+from .entropy import Entropy, bind
 from .facts import Fact
 from .rewrite import is_awkward
 from .signs import bounds_of, prove_sign
@@ -35,13 +36,56 @@ class Theory:
         return max((self.facts[name].status for name in names), key=_RANK.__getitem__)
 
 
-def derive(entropy: Entropy, verdict: Verdict, deadline: Deadline) -> Theory:
-    """All facts that follow from h, its concavity and its limits."""
+def end_slopes(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
+    """The limits of h' at 0 and 1."""
+    return _end_limits(entropy, lambda h: sympy.diff(h, entropy.t), deadline)
+
+
+def _end_limits(
+    entropy: Entropy, of_piece: Callable[[sympy.Expr], sympy.Expr], deadline: Deadline
+) -> tuple[Limit, Limit]:
+    first, last = (entropy.opened(of_piece(entropy.pieces[k].expr)) for k in (0, -1))
+    at_zero = end_limit(first, entropy.t, 0, deadline, entropy.points[:3])
+    return at_zero, end_limit(last, entropy.t, 1, deadline, entropy.points[:3])
+
+
+def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:
+    """All facts that follow from h, its concavity and its limits.
+
+    A fact of a family must also hold at the closed ends of its ranges; one that does not is undetermined.
+    """
+    theory = _derive(entropy, slopes, verdict, deadline)
+    for face in entropy.faces():
+        end = ", ".join(f"{name} = {value}" for name, value in face.items())
+        bound = bind(entropy, face, deadline)
+        member = derive(bound, end_slopes(bound, deadline), verdict, deadline)
+        values = {p.symbol: face[p.name] for p in entropy.parameters if p.name in face}
+        for name in FACE_FACTS:
+            if name in theory.facts and not _continues(theory.value(name), member.value(name), values):
+                del theory.facts[name]
+                _say_undetermined(theory, entropy, name, f"it is different at {end}")
+    return theory
+
+
+FACE_FACTS = ("sparsity", "essentially_smooth", "twice_differentiable", "strong_concavity", "smoothness", "margin")
+
+
+def _continues(value: Any, at_face: Any, values: dict[sympy.Symbol, sympy.Expr]) -> bool:
+    """Does the value of a fact inside the range go over into the one at its end?"""
+    if not isinstance(value, sympy.Expr) or not isinstance(at_face, sympy.Expr):
+        return bool(value == at_face)
+    moved = value.subs(values)
+    if moved.has(S.ComplexInfinity, S.NaN) or moved.is_infinite:
+        return bool(at_face.is_infinite)
+    return truth.sign(moved - at_face) == 0 or sympy.simplify(moved - at_face) == 0
+
+
+def _derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:
     theory = Theory({"strictly_concave": _renamed(verdict.fact, "strictly_concave")})
     _end_values(theory, entropy)
-    _slopes(theory, entropy, deadline)
+    _slopes(theory, entropy, slopes)
     _margin(theory, entropy)
-    curvatures = _end_curvatures(entropy, deadline)
+    curvatures = _end_limits(entropy, lambda h: -sympy.diff(h, entropy.t, 2), deadline)
     _inverse_shape(theory, entropy, deadline)
     _strong_concavity(theory, entropy, verdict, curvatures, deadline)
     _differentiability(theory, entropy, verdict, curvatures)
@@ -72,11 +116,8 @@ def _end_values(theory: Theory, entropy: Entropy) -> None:
         theory.facts[name] = Fact(name, -S.Infinity if infinite else S.Zero, limit.status, limit.evidence)
 
 
-def _slopes(theory: Theory, entropy: Entropy, deadline: Deadline) -> None:
-    for end, piece in ((0, entropy.pieces[0]), (1, entropy.pieces[-1])):
-        slope = entropy.opened(sympy.diff(piece.expr, entropy.t))
-        limit = end_limit(slope, entropy.t, end, deadline, entropy.points[:3])
-        name = f"slope_at_{end}"
+def _slopes(theory: Theory, entropy: Entropy, slopes: tuple[Limit, Limit]) -> None:
+    for name, limit in zip(("slope_at_0", "slope_at_1"), slopes, strict=True):
         if limit.value is None:
             _say_undetermined(theory, entropy, name, limit.evidence)
         else:
@@ -116,17 +157,10 @@ def _plain(expr: sympy.Expr) -> sympy.Expr:
     """The shortest of a few equal forms."""
     if expr.is_infinite or expr.is_Float:
         return expr
-    together = sympy.factor(sympy.together(expr))
-    return min((expr, together, sympy.expand(expr)), key=lambda x: (x.count_ops(), str(x)))
-
-
-def _end_curvatures(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
-    """The limits of -h'' at 0 and 1."""
-    found = []
-    for end, piece in ((0, entropy.pieces[0]), (1, entropy.pieces[-1])):
-        curvature = entropy.opened(-sympy.diff(piece.expr, entropy.t, 2))
-        found.append(end_limit(curvature, entropy.t, end, deadline, entropy.points[:3]))
-    return found[0], found[1]
+    forms = [expr, sympy.expand(expr)]
+    if expr.free_symbols:
+        forms.append(sympy.factor(sympy.together(expr)))
+    return min(forms, key=lambda x: (x.count_ops(), str(x)))
 
 
 def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None:
@@ -172,8 +206,8 @@ def _strong_concavity(
 def _infimum(entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline) -> Fact | None:
     """The infimum of -h'' where it is not monotone: exact when a bound or a list of extremes gives it."""
     t = entropy.t
-    if not verdict.strict and verdict.fact.status == "proved":
-        return Fact("strong_concavity", S.Zero, "proved", "h'' has a zero inside (0, 1)")
+    if verdict.zero is not None:
+        return Fact("strong_concavity", S.Zero, "proved", f"h'' is 0 at t = {verdict.zero}")
     ends = [limit for limit in curvatures if limit.value is not None]
     if any(limit.value == 0 and limit.status == "proved" for limit in ends) and verdict.fact.status == "proved":
         return Fact("strong_concavity", S.Zero, "proved", "-h'' > 0 tends to 0 at an end")
@@ -244,8 +278,11 @@ def _differentiability(theory: Theory, entropy: Entropy, verdict: Verdict, curva
     at_zero = curvatures[0]
     if len(entropy.pieces) > 1:
         theory.facts[name] = Fact(name, False, "proved", "at a kink of h the prediction has a corner")
+    elif verdict.zero is not None:
+        why = f"h'' is 0 at t = {verdict.zero}, where the prediction has an infinite derivative"
+        theory.facts[name] = Fact(name, False, "proved", why)
     elif not verdict.strict and verdict.fact.status == "proved":
-        theory.facts[name] = Fact(name, False, "proved", "where h'' = 0 the prediction has an infinite derivative")
+        _say_undetermined(theory, entropy, name, "h'' <= 0 is proved, but not that it has no zero")
     elif theory.value("slope_at_0") == S.Infinity:
         why = "no cut-off, and -h'' > 0 on all of (0, 1)"
         theory.facts[name] = Fact(name, True, theory.status("strictly_concave", "slope_at_0"), why)

@@ -83,7 +83,9 @@ def evaluate_reliably(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits:
         if ctx.isfinite(finer) and finer != 0 and abs(value - finer) <= close * abs(finer):
             return finer
         value, digits = finer, 2 * digits
-    return value if value == 0 or not ctx.isfinite(value) else ctx.nan
+    if ctx.isfinite(value):
+        return ctx.zero if abs(value) < ctx.mpf(10) ** (-digits // 2) else ctx.nan
+    return value
 
 
 def to_mpf(value: Any) -> Any:

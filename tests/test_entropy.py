@@ -165,7 +165,9 @@ def test_binding_takes_numbers_in_any_form(value):
     assert sympy.expand(bind(family, {"a": value}, Deadline(8)).h - t * (1 - t)) == 0
 
 
-@pytest.mark.parametrize("value", [0.5, 0, -1, float("inf"), float("nan"), None, "many", "2", [2], "__import__('os')", 1j])
+@pytest.mark.parametrize(
+    "value", [0.5, 0, -1, float("inf"), float("nan"), None, "many", "2", [2], "__import__('os')", 1j]
+)
 def test_binding_refuses_what_is_not_in_the_range(value):
     family = entropy("(t - t**a)/(a - 1)", {"a": "a > 1"})
     with pytest.raises(FysymError):

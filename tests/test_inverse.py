@@ -17,7 +17,7 @@ t, s = sympy.symbols("t s", real=True)
     [
         ("t*(1-t)/2", s + sympy.Rational(1, 2)),
         ("-t*log(t)", exp(s - 1)),
-        ("4*(sqrt(t) - t)", 4 / (4 - s) ** 2 / 1),
+        ("4*(sqrt(t) - t)", 4 / (4 - s) ** 2),
         ("-t*log(t) - (1-t)*log(1-t)", 1 / (1 + exp(-s))),
         ("(t - t**(3/2))*4/3", (s / 2 + sympy.Rational(2, 3)) ** 2),
         ("(t - t**3)/6", sqrt(2 * s + sympy.Rational(1, 3))),
@@ -26,25 +26,22 @@ t, s = sympy.symbols("t s", real=True)
         ("1 - exp(t) + t*(E - 1)", log(s + sympy.E - 1)),
         ("-t*log(t) + t*(1-t)/2", LambertW(exp(s - sympy.Rational(1, 2)))),
         ("sqrt(t*(1-t))", (1 + s / sqrt(1 + s**2)) / 2),
-        ("log(t)", 1 / (1 - s) - 0),
-        ("log(cos(t))", sympy.atan(s - log(sympy.cos(1)) * 0)),
+        ("log(t)", -1 / s),
     ],
     ids=str,
 )
 def test_the_closed_form_inverts_the_slope(h, q):
-    """At nine points, to 30 digits: the form found, and the one written by hand where h is as given."""
+    """At nine points, to 30 digits: the form found returns t, as the one written by hand does."""
     reg = fysym.compile(h)
     assert reg.inverse is not None
     slope = sympy.lambdify(reg.variable, -reg.dh, "mpmath")
     found = sympy.lambdify(sympy.Symbol("s"), reg.inverse, "mpmath")
+    by_hand = sympy.lambdify(s, q, "mpmath")
     with mpmath.workdps(40):
         for k in range(1, 10):
             p = mpmath.mpf(k) / 10
             assert abs(found(slope(p)) - p) < mpmath.mpf(10) ** -30
-    if h not in ("log(t)", "log(cos(t))"):
-        mine = sympy.lambdify(s, q, "mpmath")
-        with mpmath.workdps(40):
-            assert abs(mine(slope(mpmath.mpf("0.3"))) - mpmath.mpf("0.3")) < mpmath.mpf(10) ** -30
+            assert abs(found(slope(p)) - by_hand(slope(p))) < mpmath.mpf(10) ** -30
 
 
 def test_the_lower_lambert_branch():
@@ -60,7 +57,8 @@ def test_the_lower_lambert_branch():
 
 
 @pytest.mark.parametrize(
-    "h", ["t*(1-t) + sin(pi*t)/pi", "t - t**(6/5)*5/6 - t**2/2", "-t*log(t) + sqrt(t) + atan(t)", "t*(1-t) + min(t, 1-t)"]
+    "h",
+    ["t*(1-t) + sin(pi*t)/pi", "t - t**(6/5)*5/6 - t**2/2", "-t*log(t) + sqrt(t) + atan(t)", "t*(1-t) + min(t, 1-t)"],
 )
 def test_where_there_is_none_the_inverse_is_numeric(h):
     reg = fysym.compile(h)
@@ -84,7 +82,7 @@ def test_a_parameter_may_have_any_name(name):
 
 def test_a_family_that_has_a_parameter_called_s_keeps_it_apart_from_the_slope():
     """q(s) = (s + c)/(2 c) has two symbols; with c written as s it cannot be shown with one."""
-    family = fysym.compile("s*t*(1-t)", params={"s": (-1, 1)} | {"s": "s > 0"})
+    family = fysym.compile("s*t*(1-t)", params={"s": "s > 0"})
     shown = family.inverse
     assert shown is None or len(shown.free_symbols) == 2
 

@@ -11,6 +11,8 @@ from fysym.errors import UnsupportedError
 from fysym.kinks import Piece, split
 
 HALF = Rational(1, 2)
+QUARTER = Rational(1, 4)
+TENTH = Rational(1, 10)
 
 
 @pytest.mark.parametrize(
@@ -26,23 +28,22 @@ HALF = Rational(1, 2)
         (Heaviside(t - HALF), [(0, HALF, 0), (HALF, 1, 1)]),
         (Piecewise((t, t < HALF), (HALF, True)), [(0, HALF, t), (HALF, 1, HALF)]),
         (Piecewise((t, t <= HALF), (t, True)), [(0, 1, t)]),
-        (Piecewise((t, (t > Rational(1, 4)) & (t < HALF)), (0, True)), [(0, Rational(1, 4), 0), (Rational(1, 4), HALF, t), (HALF, 1, 0)]),
+        (Piecewise((t, (t > QUARTER) & (t < HALF)), (0, True)), [(0, QUARTER, 0), (QUARTER, HALF, t), (HALF, 1, 0)]),
         (Abs(t**2 - HALF), [(0, sqrt(2) / 2, HALF - t**2), (sqrt(2) / 2, 1, t**2 - HALF)]),
         (Abs(exp(t) - 2), [(0, log(2), 2 - exp(t)), (log(2), 1, exp(t) - 2)]),
-        (Abs(Abs(t - HALF) - Rational(1, 4)), None),
+        (Abs(Abs(t - HALF) - QUARTER), None),
         (
             Min(3 * t, t + Rational(1, 5), 1 - t / 3),
-            [(0, Rational(1, 10), 3 * t), (Rational(1, 10), Rational(3, 5), t + Rational(1, 5)), (Rational(3, 5), 1, 1 - t / 3)],
+            [(0, TENTH, 3 * t), (TENTH, Rational(3, 5), t + Rational(1, 5)), (Rational(3, 5), 1, 1 - t / 3)],
         ),
         (Max(t - 1, 0) ** 2, [(0, 1, 0)]),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_pieces(h, pieces):
     found = split(h, t)
     if pieces is None:
-        quarter = Rational(1, 4)
-        assert [p.high for p in found] == [quarter, HALF, 3 * quarter, 1]
+        assert [p.high for p in found] == [QUARTER, HALF, 3 * QUARTER, 1]
         return
     assert [(sympy.simplify(p.low), sympy.simplify(p.high)) for p in found] == [(low, high) for low, high, _ in pieces]
     assert all(sympy.simplify(p.expr - expr) == 0 for p, (_, _, expr) in zip(found, pieces, strict=True))
@@ -60,14 +61,14 @@ def test_no_switch_is_left_over():
 
 
 def test_a_cusp_written_as_a_root_of_a_square_is_split():
-    found = split(-((t - HALF) ** 4) ** Rational(1, 3), t)
+    found = split(-(((t - HALF) ** 4) ** Rational(1, 3)), t)
     assert [p.high for p in found] == [HALF, 1]
 
 
 def test_stretching_a_piece_and_going_back():
-    piece = Piece(Rational(1, 4), HALF, t**2)
-    assert sympy.expand(piece.stretched(t) - (Rational(1, 4) + t / 4) ** 2) == 0
-    assert (piece.back(t, sympy.Integer(0)), piece.back(t, sympy.Integer(1))) == (Rational(1, 4), HALF)
+    piece = Piece(QUARTER, HALF, t**2)
+    assert sympy.expand(piece.stretched(t) - (QUARTER + t / 4) ** 2) == 0
+    assert (piece.back(t, sympy.Integer(0)), piece.back(t, sympy.Integer(1))) == (QUARTER, HALF)
 
 
 @pytest.mark.parametrize(

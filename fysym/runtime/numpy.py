@@ -73,7 +73,7 @@ def complement(f: Any, s: Any) -> Any:
 
 def weights(f: Any, p: Any, s: Any) -> Any:
     """w = 1/g''(p) on the support and 0 off it; at p = 1 by the stored limit."""
-    w = np.where(p >= 1.0, 1.0 / f.curvature_high, 0.0)
+    w = np.where(p >= 1.0, 1.0 / np.float64(f.curvature_high), 0.0)
     between = (p > 0.0) & (p < 1.0)
     w[between] = f.weight(inside(p[between]), s[between])
     return np.minimum(w, 1e290)
@@ -162,8 +162,9 @@ def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
         xs = x[todo]
         f_u, scale, w, p = excess(f, xs, top[todo], u[todo])
         total = w.sum(axis=1)
+        usable = (total > 0.0) & (total < 1e280)
         step = f_u / np.where(total > 0.0, total, 1.0)
-        done = (np.abs(f_u) <= 4 * EPS * scale) | (np.abs(step) <= 0.5 * EPS * np.abs(u[todo]))
+        done = (np.abs(f_u) <= 4 * EPS * scale) | (usable & (np.abs(step) <= 0.5 * EPS * np.abs(u[todo])))
         done |= high[todo] - low[todo] <= 2 * EPS * np.maximum(np.abs(low[todo]), np.abs(high[todo]))
         done |= (f_u <= 0.0) & (u[todo] <= low[todo])
         if iteration == 199:
@@ -173,7 +174,7 @@ def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
         above = f_u > 0.0
         low[todo] = np.where(above, u[todo], low[todo])
         high[todo] = np.where(above, high[todo], u[todo])
-        following = u[todo] + np.where(total > 0.0, step, np.inf)
+        following = u[todo] + np.where(usable, step, np.inf)
         halve = ~((following > low[todo]) & (following < high[todo]))
         if iteration % 3 == 2:
             now = high[todo] - low[todo]
