@@ -78,7 +78,8 @@ class Cover:
     def evidence(self) -> str:
         rules = {end.rule for end in self.ends}
         how = "leading terms" if "leading term" in rules else "closed strips"
-        return f"ball arithmetic: {len(self.boxes)} boxes at {self.precision} bits, ends by {how}"
+        boxes = "1 box" if len(self.boxes) == 1 else f"{len(self.boxes)} boxes"
+        return f"ball arithmetic: {boxes} at {self.precision} bits, ends by {how}"
 
 
 class NotEvaluable(Exception):

@@ -43,13 +43,15 @@ class Scalar:
 class Program:
     """Everything an emitter sees; numbers are doubles, expressions have one free symbol.
 
-    With g = -h: value, slope, curvature are g, g', g'' in t; coslope and cocurvature are g', g'' in e = 1 - t;
+    With g = -h: value, slope, curvature are g, g', g'' in t; covalue (None where g'(1) is finite), coslope and
+    cocurvature are g, g', g'' in e = 1 - t;
     inverse and coinverse are q(s) and 1 - q(s), None where they are solved for numerically.
     """
 
     value: Scalar
     slope: Scalar
     curvature: Scalar
+    covalue: Scalar | None
     coslope: Scalar
     cocurvature: Scalar
     inverse: Scalar | None
@@ -94,6 +96,7 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
         value=_choose(value, t, slope, GRID + UPPER, deadline),
         slope=_choose(slope, t, curvature, GRID + UPPER, deadline),
         curvature=_choose(curvature, t, third, GRID + UPPER, deadline),
+        covalue=_choose(value.subs(t, 1 - e), e, coslope, GRID, deadline) if ends["slope_high"] == np.inf else None,
         coslope=_choose(coslope, e, cocurvature, GRID, deadline) if inverse_form is None else Scalar(coslope, e, 0, 0),
         cocurvature=_choose(cocurvature, e, cothird, GRID, deadline)
         if inverse_form is None

@@ -376,10 +376,9 @@ def test_bad_probabilities_of_entropy_bregman_and_score() -> None:
 
 def test_proportions_within_rounding_of_one_are_accepted() -> None:
     rng = np.random.default_rng(3)
-    for dtype in (np.float64, np.float32, np.float16):
+    for dtype in (np.float64, np.float32):
         y = rng.dirichlet(np.ones(1000), size=3).astype(dtype)
-        if dtype != np.float16:
-            assert (member("gini").loss(np.zeros((3, 1000), dtype), y) >= 0).all()
+        assert (member("gini").loss(np.zeros((3, 1000), dtype), y) >= 0).all()
     assert member("gini").loss([0.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]) == 0
 
 
@@ -524,9 +523,10 @@ def test_the_first_call_is_silent_too(text: str) -> None:
     """Tables are made on first use; that must not warn either, whatever NumPy is told to do about errors."""
     reg = fysym.compile(text)
     with np.errstate(all="warn"):
+        before = np.geterr()
         reg.predict([[0.0, 1.0, 2.0], [-np.inf, np.inf, np.nan]])
         reg.loss([0.0, 1e300], [0.5, 0.5])
-    assert np.geterr() == np.geterr()
+        assert np.geterr() == before
 
 
 @every

@@ -114,6 +114,8 @@ def _scalars(program: Program) -> str:
         "entropy_slope": (program.slope, "g'(t)"),
         "entropy_curvature": (program.curvature, "g''(t)"),
     }
+    if program.covalue is not None:
+        functions["entropy_covalue"] = (program.covalue, "g(1 - e)")
     if program.inverse is not None:
         functions["entropy_inverse"] = (program.inverse, "q(s), where g'(q(s)) = s")
     else:
@@ -146,6 +148,7 @@ def _namespace(program: Program) -> str:
         "slope": "entropy_slope",
         "curvature": "entropy_curvature",
         "weight": "entropy_weight",
+        "covalue": "None" if program.covalue is None else "entropy_covalue",
         **{name: _float(number) for name, number in program.ends.items()},
         "newton": repr(program.newton),
         "exponential": repr(program.exponential),

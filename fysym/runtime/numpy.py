@@ -4,6 +4,7 @@ With g = -h and q = (g')^{-1}, an entropy is a namespace `f` that holds
   value, slope, curvature   g, g', g'' at 0 < t < 1
   inverse, coinverse        q(s) and 1 - q(s) at slope_low < s < slope_high
   weight                    q'(s), given t = q(s) and s
+  covalue                   g(1 - e), where g'(1) is infinite; None elsewhere
   value_low, ..., slope_high, curvature_high   limits of g, g', g'' at 0 and 1
   newton, exponential       whether q is convex, and whether it is a multiple of exp(rate * s)
 Scores come as rows (n, d) in float64.
@@ -105,7 +106,7 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
     tau = largest + u
     for array in (p, s, tau):
         array[bad] = np.nan
-    return SimpleNamespace(p=p, s=s, tau=tau, masked=masked)
+    return SimpleNamespace(p=p, s=s, tau=tau, masked=masked, top=top)
 
 
 def exponential_threshold(f: Any, x: Any) -> tuple[Any, Any]:
@@ -165,12 +166,17 @@ def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
         usable = (total > 0.0) & (total < 1e280)
         step = f_u / np.where(total > 0.0, total, 1.0)
         done = (np.abs(f_u) <= 4 * EPS * scale) | (usable & (np.abs(step) <= 0.5 * EPS * np.abs(u[todo])))
-        done |= high[todo] - low[todo] <= 2 * EPS * np.maximum(np.abs(low[todo]), np.abs(high[todo]))
+        collapsed = high[todo] - low[todo] <= 2 * EPS * np.maximum(np.abs(low[todo]), np.abs(high[todo]))
+        done |= collapsed
         done |= (f_u <= 0.0) & (u[todo] <= low[todo])
         if iteration == 199:
             done[:] = True
         if done.any():
             p_out[todo[done]] = settle(p[done], w[done], step[done])
+            steep = collapsed & done & (np.abs(f_u) > 4 * EPS * scale)
+            rows = todo[steep]
+            if len(rows):
+                p_out[rows] = between(f, x[rows], top[rows], low[rows], high[rows])
         above = f_u > 0.0
         low[todo] = np.where(above, u[todo], low[todo])
         high[todo] = np.where(above, high[todo], u[todo])
@@ -187,6 +193,16 @@ def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
             break
         u[todo] = following[~done]
     return u, p_out
+
+
+def between(f: Any, x: Any, top: Any, low: Any, high: Any) -> Any:
+    """Where q is so steep that the sum jumps past 1 between two neighbouring doubles: the mix of both that sums to 1."""
+    above, _, _, p_low = excess(f, x, top, low)
+    below, _, _, p_high = excess(f, x, top, high)
+    jump = above - below
+    share = np.where(jump > 0.0, np.minimum(np.maximum(-below, 0.0) / np.where(jump > 0.0, jump, 1.0), 1.0), 0.5)
+    p = p_high + share[:, None] * (p_low - p_high)
+    return p / p.sum(axis=1)[:, None]
 
 
 def expand(f: Any, x: Any, top: Any, high: Any) -> Any:
@@ -212,11 +228,21 @@ def settle(p: Any, w: Any, step: Any) -> Any:
 
 
 def gap(f: Any, solved: Any, y: Any) -> Any:
-    """The loss of each row: sum_j (s_j p_j - g(p_j)) - (s_j y_j - g(y_j)), each term at least 0."""
+    """The loss of each row: sum_j (s_j p_j - g(p_j)) - (s_j y_j - g(y_j)), each term at least 0.
+
+    For the largest probability, 1 - p is the sum of the others, which keeps its digits.
+    """
     p, s = solved.p, solved.s
-    at_p = np.where(p > 0.0, s * p, 0.0) - value(f, p)
-    at_y = np.where(y > 0.0, s * y, 0.0) - value(f, y)
-    terms = np.where(p == y, 0.0, np.maximum(at_p - at_y, 0.0))
+    rows = np.arange(len(p))
+    move = p - y
+    others = p.copy()
+    others[rows, solved.top] = 0.0
+    rest = others.sum(axis=1)
+    move[rows, solved.top] = (1.0 - y[rows, solved.top]) - rest
+    at_p = value(f, p)
+    if f.covalue is not None:
+        at_p[rows, solved.top] = np.where(rest > 0.0, f.covalue(inside(rest)), f.value_high)
+    terms = np.where((p == y) & (move == 0.0), 0.0, np.maximum(s * move - (at_p - value(f, y)), 0.0))
     terms = np.where(solved.masked, np.where(y > 0.0, np.inf, 0.0), terms)
     total = terms.sum(axis=1)
     total[np.isnan(p).any(axis=1)] = np.nan
@@ -285,9 +311,11 @@ def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
         array = np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), -np.inf)
     try:
         array = np.asarray(array)
+        if array.dtype == object and any(entry is None for entry in array.flat):
+            raise TypeError("it contains None")
         if array.dtype == object or array.dtype.kind in "biu":
             array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be an array of real numbers: {error}") from None
     if array.dtype.kind != "f":
         raise InputError(f"{what} must be an array of real numbers, not of {array.dtype}")
@@ -298,7 +326,7 @@ def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
     if array.shape[axis] == 0:
         raise InputError(f"{what} has no classes: its shape is {array.shape} and axis {axis} has length 0")
     moved = np.moveaxis(array, axis, -1)
-    rows = moved.reshape(-1, moved.shape[-1]).astype(np.float64)
+    rows = np.array(moved.reshape(-1, moved.shape[-1]), dtype=np.float64, order="C")
     dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
     return SimpleNamespace(rows=rows, batch=moved.shape[:-1], shape=array.shape, axis=axis, dtype=dtype)
 
@@ -316,9 +344,12 @@ def back_batch(given: Any, values: Any) -> Any:
 
 def targets(y: Any, given: Any) -> Any:
     """Labels or proportions to rows of proportions (n, d), checked."""
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y must be labels or rows of proportions: {error}") from None
     n, d = given.rows.shape
-    if array.dtype.kind in "iu" and array.shape == given.batch:
+    if (array.dtype.kind in "iu" or n == 0) and array.shape == given.batch:
         return one_hot(array.reshape(-1), n, d, given.batch)
     if array.shape != given.shape:
         hint = " (labels must be integers)" if array.shape == given.batch else ""
