@@ -196,7 +196,7 @@ def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
 
 
 def between(f: Any, x: Any, top: Any, low: Any, high: Any) -> Any:
-    """Where q is so steep that the sum jumps past 1 between two neighbouring doubles: the mix of both that sums to 1."""
+    """Where q is so steep that the sum jumps past 1 between neighbouring doubles: the mix of both that sums to 1."""
     above, _, _, p_low = excess(f, x, top, low)
     below, _, _, p_high = excess(f, x, top, high)
     jump = above - below
