@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from .catalog import catalog
+from .certificate import verify
 from .compiler import compile
 from .errors import (
     FysymError,
@@ -34,4 +35,5 @@ __all__ = [
     "UnsupportedError",
     "catalog",
     "compile",
+    "verify",
 ]

@@ -48,6 +48,8 @@ def end_limit(f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, poin
             continue
         except Exception:  # SymPy raises many kinds when a limit is beyond it
             continue
+        if value is sympy.nan:
+            break
         if value is not None and _agrees(near, e, value, points, deadline):
             return Limit(value, "proved", f"exact limit as {place}, agrees with values at high precision")
     if points == ({},) or list(points) == [{}]:
@@ -71,24 +73,52 @@ def _by_substitution(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
 
 
 def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
-    """The limit of a sum of c e^p whose exponents have known signs: the growing terms decide, if they agree."""
-    constant, growing = sympy.S.Zero, set()
-    for term in sympy.Add.make_args(sympy.expand_mul(f)):
-        factor, rest = term.as_independent(e, as_Add=False)
-        base, exponent = rest.as_base_exp() if rest != 1 else (e, sympy.S.Zero)
-        exponent = sympy.factor(sympy.together(exponent))
-        if base != e or exponent.has(e):
-            return None
-        if exponent.is_zero:
-            constant += factor
-        elif exponent.is_negative:
-            sign = sympy.factor(sympy.together(factor))
-            growing.add(1 if sign.is_positive else (-1 if sign.is_negative else 0))
-        elif not exponent.is_positive:
-            return None
+    """The limit of a sum of c e^p: the growing terms decide, if they agree.
+
+    nan says that the sign of an exponent or of a coefficient depends on the parameters, so that nothing else
+    need be tried.
+    """
+    terms = _power_terms(f, e)
+    if terms is None:
+        return None
+    total: dict[sympy.Expr, sympy.Expr] = {}
+    for factor, power in terms:
+        exponent = sympy.factor(sympy.together(power))
+        total[exponent] = total.get(exponent, sympy.S.Zero) + factor
+    growing = set()
+    for exponent, coefficient in total.items():
+        sign = sympy.factor(sympy.together(coefficient))
+        if sign == 0 or exponent.is_positive or exponent.is_zero:
+            continue
+        if not exponent.is_negative:
+            return sympy.nan
+        growing.add(1 if sign.is_positive else (-1 if sign.is_negative else 0))
     if growing:
-        return {1: sympy.oo, -1: -sympy.oo}[growing.pop()] if len(growing) == 1 and 0 not in growing else None
-    return constant
+        return {1: sympy.oo, -1: -sympy.oo}.get(growing.pop(), sympy.nan) if len(growing) == 1 else sympy.nan
+    return total.get(sympy.S.Zero, sympy.S.Zero)
+
+
+def _power_terms(f: sympy.Expr, e: sympy.Symbol) -> list[tuple[sympy.Expr, sympy.Expr]] | None:
+    """f as a sum of c e^p, a list of (c, p); None when it is not one."""
+    if not f.has(e):
+        return [(f, sympy.S.Zero)]
+    if f.is_Pow and not f.exp.has(e):
+        base = [(sympy.S.One, sympy.S.One)] if f.base == e else _power_terms(f.base, e)
+        return [(base[0][0] ** f.exp, base[0][1] * f.exp)] if base is not None and len(base) == 1 else None
+    if f == e:
+        return [(sympy.S.One, sympy.S.One)]
+    if not (f.is_Add or f.is_Mul):
+        return None
+    parts = [_power_terms(part, e) for part in f.args]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if f.is_Add:
+        return [term for part in known for term in part]
+    product = [(sympy.S.One, sympy.S.Zero)]
+    for part in known:
+        product = [(c * d, p + q) for c, p in product for d, q in part]
+    return product
 
 
 def _by_terms(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:

@@ -39,7 +39,7 @@ ENTRIES: dict[str, Entry] = {
     "jensen_shannon": Entry("(t + 1)*log((t + 1)/2) - t*log(t)", "the generator of the Jensen-Shannon divergence"),
     "kaniadakis": Entry("(t**(1 - k) - t**(1 + k))/(2*k)", "Kaniadakis (2001)", {"k": "0 < k < 1"}),
     "abe": Entry("(t**(1/q) - t**q)/(q - 1/q)", "Abe (1997)", {"q": "q >= 1"}),
-    "borges_roditi": Entry("(t**a - t**b)/(b - a)", "Borges and Roditi (1998)", {"a": "0 < a < 1", "b": "b >= 1"}),
+    "borges_roditi": Entry("(t**a - t**b)/(b - a)", "Borges and Roditi (1998)", {"a": "0 < a < 1", "b": "b > 1"}),
     "sine": Entry("sin(pi*t)/pi", "an arch of the sine"),
     "arctan": Entry("atan(t) - pi*t/4", "the arc tangent"),
     "log1p": Entry("log(1 + t) - t*log(2)", "the logarithm of 1 + t"),

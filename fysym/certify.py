@@ -74,6 +74,10 @@ class Cover:
     ranges: tuple[tuple[sympy.Symbol, Interval], ...] = ()
     strict: bool = True
 
+    def lines(self, indent: int = 0) -> Iterator[str]:
+        """The argument in words, like that of a symbolic proof."""
+        yield "  " * indent + f"{self.expr} {'>' if self.sign > 0 else '<'} 0: {self.evidence}"
+
     @property
     def evidence(self) -> str:
         rules = {end.rule for end in self.ends}

@@ -13,8 +13,9 @@ from typing import Any
 import sympy
 from sympy import S
 
-from . import truth
+from . import certify, truth
 from .boundary import Point, end_limit
+from .certify import Cover
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .errors import NotConcaveError, UndecidedError
@@ -34,7 +35,7 @@ class Verdict:
 
     fact: Fact
     strict: bool
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[Proof | Cover, ...] = ()
     zero: sympy.Expr | None = None
 
 
@@ -51,7 +52,7 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         if not assume_concave:
             raise
         return Verdict(Fact("strictly concave", True, "sampled", f"assumed by the caller; {error}"), False)
-    status = "proved" if all(v.fact.status == "proved" for v in verdicts) else "sampled"
+    status = max((v.fact.status for v in verdicts), key=("proved", "certified", "sampled").index)
     evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
     proofs = tuple(proof for v in verdicts for proof in v.proofs)
     zero = next((v.zero for v in verdicts if v.zero is not None), None)
@@ -64,14 +65,24 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
     f = sympy.diff(h, t, 2)
     regular = _check_regular(entropy, piece, h, deadline)
     found = _search(entropy, piece, f, deadline) if not entropy.parameters else None
-    proof = prove_sign(f, t, Deadline(min(0.2 * deadline.seconds, deadline.left())))
+    budget = Deadline(min(0.2 * deadline.seconds, deadline.left()))
+    proof = prove_sign(f, t, budget, depth=0)
+    cover = None
+    if proof is None and regular != "sampled":
+        cover = certified_sign(entropy, f, -1, deadline)
+    if proof is None and cover is None:
+        proof = prove_sign(f, t, budget)
     if proof is not None and proof.sign > 0:
         _refute(entropy, piece, f, S.Half, entropy.points[0])
-    if proof is not None and regular:
+    if proof is not None and regular == "proved":
         argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
         fact = Fact("strictly concave", True, "proved", argument)
         strict, zero = (True, None) if proof.strict else _zero_inside(f, t, deadline)
         return Verdict(fact, strict, (proof,), None if zero is None else piece.back(t, zero))
+    if proof is not None and regular == "certified":
+        cover = certified_sign(entropy, f, -1, deadline)
+    if cover is not None:
+        return Verdict(Fact("strictly concave", True, "certified", cover.evidence), True, (cover,))
     found = found or _search(entropy, piece, f, deadline)
     if isinstance(found, UndecidedError):
         raise found
@@ -97,6 +108,17 @@ def _zero_inside(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> tuple[bo
         return deadline.run(work, share=0.05)
     except Exception:  # also StepTimeout: nothing is known then
         return False, None
+
+
+def certified_sign(entropy: Entropy, f: sympy.Expr, sign: int, deadline: Deadline) -> Cover | None:
+    """A certificate by ball arithmetic that f has this sign on (0, 1), where that extra is installed."""
+    if entropy.parameters or not certify.available():
+        return None
+    seconds = min(0.2 * deadline.seconds, deadline.left())
+    try:
+        return deadline.run(certify.certify_sign, f, entropy.t, sign, 0.8 * seconds, share=0.2)
+    except Exception:  # also StepTimeout: then it stays a numeric search
+        return None
 
 
 def _summary(proof: Proof) -> str:
@@ -227,17 +249,21 @@ def _check_kinks(entropy: Entropy, deadline: Deadline) -> None:
 # --- poles and domains -----------------------------------------------------------------------------
 
 
-def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> bool:
-    """True when it is proved that h has no pole and stays real inside the piece; errors when it has one."""
-    proved = True
+def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> str:
+    """How it is known that h has no pole and stays real inside the piece; an error when it has one."""
+    status = "proved"
     for condition in conditions(h, entropy.t):
         proof = prove_sign(condition, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
         if proof is not None and proof.strict:
             continue
-        proved = False
+        sign = 1 if truth.evaluate(condition, {entropy.t: S.Half, **entropy.points[0]}) > 0 else -1
+        if certified_sign(entropy, condition, sign, deadline) is not None:
+            status = "certified" if status == "proved" else status
+            continue
+        status = "sampled"
         for point in entropy.points[:7]:
             _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
-    return proved
+    return status
 
 
 def _search_pole(

@@ -14,7 +14,7 @@ from . import report as reports
 from . import truth
 from .concavity import Verdict
 from .entropy import Entropy
-from .errors import InputError, ParameterError
+from .errors import InputError, ParameterError, UndecidedError
 from .facts import Fact
 from .theory import Theory
 
@@ -129,6 +129,16 @@ class Regularizer:
     def report(self) -> str:
         """The whole derivation, in words and formulas."""
         return reports.text(self)
+
+    def certificate(self) -> dict[str, Any]:
+        """The argument for strict concavity as data for json.dumps, which `fysym.verify` re-checks."""
+        from . import certificate  # needed by few
+
+        entropy, verdict = self.derivation.entropy, self.derivation.verdict
+        if verdict.fact.status == "sampled":
+            raise UndecidedError(f"there is no proof to export: concavity was only sampled ({verdict.fact.evidence})")
+        words = [("h'' < 0" if proof.strict else "h'' <= 0", proof) for proof in verdict.proofs]
+        return certificate.export(str(self._user(entropy.given)), words, self.params)
 
     def __repr__(self) -> str:
         return reports.line(self)

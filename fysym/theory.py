@@ -11,7 +11,7 @@ from sympy import S
 
 from . import truth
 from .boundary import Limit, end_limit
-from .concavity import Verdict
+from .concavity import Verdict, certified_sign
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .facts import Fact
@@ -171,11 +171,18 @@ def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None
     if third == 0:
         theory.facts["inverse_shape"] = Fact("inverse_shape", "affine", "proved", "h''' = 0")
         return
-    proof = prove_sign(third, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
-    if proof is not None:
-        shape = "convex" if proof.sign > 0 else "concave"
-        sign = ">= 0" if proof.sign > 0 else "<= 0"
-        theory.facts["inverse_shape"] = Fact("inverse_shape", shape, "proved", f"h''' {sign} on (0, 1): {proof.rule}")
+    budget = Deadline(min(0.1 * deadline.seconds, deadline.left()))
+    proof = prove_sign(third, entropy.t, budget, depth=0)
+    guess = 1 if truth.evaluate(third, {entropy.t: S.Half, **entropy.points[0]}) > 0 else -1
+    cover = certified_sign(entropy, third, guess, deadline) if proof is None else None
+    if proof is None and cover is None:
+        proof = prove_sign(third, entropy.t, budget, depth=1)
+    known = proof or cover
+    if known is None:
+        return
+    shape, relation = ("convex", ">= 0") if known.sign > 0 else ("concave", "<= 0")
+    status, why = ("proved", proof.rule) if proof is not None else ("certified", getattr(known, "evidence", ""))
+    theory.facts["inverse_shape"] = Fact("inverse_shape", shape, status, f"h''' {relation} on (0, 1): {why}")
 
 
 def _strong_concavity(

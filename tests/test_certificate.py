@@ -155,7 +155,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize(("h", "params", "prover"), FORGED, ids=str)
+@pytest.mark.parametrize(("h", "params", "prover"), FORGED, ids=[h for h, _, _ in FORGED])
 def test_every_changed_leaf_is_refused(h, params, prover):
     data = made(h, params, prover)
     verify(data)
