@@ -192,7 +192,7 @@ def normalise(
     else:
         affine = low * (1 - t) + high * t
     pieces = tuple(replace(piece, expr=_subtract(piece.expr, affine)) for piece in pieces)
-    h = _subtract(given, affine)
+    h = pieces[0].expr if len(pieces) == 1 else _subtract(given, affine)
     return replace(entropy, h=h, affine=affine, ends=(ends[0], ends[1]), pieces=pieces)
 
 
