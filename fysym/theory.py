@@ -11,7 +11,7 @@ from sympy import S
 
 from . import truth
 from .boundary import Limit, end_limit
-from .concavity import Verdict, certified_sign
+from .concavity import PROBES, Verdict, certified_sign
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .facts import Fact
@@ -171,9 +171,12 @@ def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None
     if third == 0:
         theory.facts["inverse_shape"] = Fact("inverse_shape", "affine", "proved", "h''' = 0")
         return
+    values = [truth.evaluate(third, {entropy.t: x, **point}) for x in PROBES for point in entropy.points[:3]]
+    if any(v > 0 for v in values) and any(v < 0 for v in values):
+        return
     budget = Deadline(min(0.1 * deadline.seconds, deadline.left()))
     proof = prove_sign(third, entropy.t, budget, depth=0)
-    guess = 1 if truth.evaluate(third, {entropy.t: S.Half, **entropy.points[0]}) > 0 else -1
+    guess = 1 if any(v > 0 for v in values) else -1
     cover = certified_sign(entropy, third, guess, deadline) if proof is None else None
     if proof is None and cover is None:
         proof = prove_sign(third, entropy.t, budget, depth=1)
