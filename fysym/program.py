@@ -25,7 +25,9 @@ EPS = 2.0**-52
 # A form is taken at once below GOOD ulps; a closed-form inverse above POOR ulps is not used at all.
 GOOD = 16.0
 POOR = 200.0
-GRID = tuple(10.0**-k for k in (300, 100, 30, 16, 12, 9, 6, 4, 3, 2)) + (0.03, 0.07, 0.13, 0.21, 0.37, 0.49)
+# Scores are measured from the cut-off when it is not farther than this many times the rise from 1/4 to 3/4.
+NEAR = 32.0
+GRID = tuple(10.0**-k for k in (300, 100, 30, 16, 12, 9, 6, 4, 3, 2)) + (0.03, 0.06, 0.07, 0.13, 0.21, 0.37, 0.49)
 UPPER = tuple(1.0 - x for x in GRID if x > 1e-16) + (0.55, 0.63, 0.72, 0.81)
 
 
@@ -43,17 +45,19 @@ class Scalar:
 class Program:
     """Everything an emitter sees; numbers are doubles, expressions have one free symbol.
 
-    With g = -h: value, slope, curvature are g, g', g'' in t; covalue (None where g'(1) is finite), coslope and
-    cocurvature are g, g', g'' in e = 1 - t;
-    inverse and coinverse are q(s) and 1 - q(s), None where they are solved for numerically.
+    With g = -h: value, slope, curvature are g, g', g'' in t; covalue (None where g'(1) is finite) is g(1 - e).
+    Predictions are functions of the rise r = s - anchor, where the anchor is the slope at 0, or 0 where that is
+    infinite or far, so that scores near the cut-off keep their digits: inverse and coinverse are q and 1 - q in r, None where they are solved for
+    numerically; rise is r in t, and corise and cocurvature are r and g'' in e = 1 - t.
     """
 
     value: Scalar
     slope: Scalar
     curvature: Scalar
     covalue: Scalar | None
-    coslope: Scalar
-    cocurvature: Scalar
+    rise: Scalar | None
+    corise: Scalar | None
+    cocurvature: Scalar | None
     inverse: Scalar | None
     coinverse: Scalar | None
     ends: dict[str, float]
@@ -81,30 +85,39 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     t = entropy.t
     e = sympy.Symbol("e", positive=True)
     ends = _ends(entropy, theory)
+    anchor = S.Zero if ends["anchor"] == 0.0 else -theory.value("slope_at_0")
     value = entropy.whole(lambda h: -h)
     slope = entropy.whole(lambda h: -sympy.diff(h, t))
+    rise = entropy.whole(lambda h: -sympy.diff(h, t) - anchor)
     curvature = entropy.whole(lambda h: -sympy.diff(h, t, 2))
     third = sympy.diff(curvature, t)
-    coslope, cocurvature, cothird = (x.subs(t, 1 - e) for x in (slope, curvature, third))
     inverse_form, coinverse_form = None, None
     if inverse is not None:
-        inverse_form = _inverse(inverse, slope, t, ends, deadline)
+        lifted = inverse.subs(SLOPE, SLOPE + anchor)
+        inverse_form = _inverse(lifted, rise, t, ends, deadline)
         if inverse_form is not None and ends["curvature_high"] == np.inf:
-            coinverse_form = _inverse(1 - inverse, slope, t, ends, deadline)
+            coinverse_form = _inverse(1 - lifted, rise, t, ends, deadline)
             inverse_form = inverse_form if coinverse_form is not None else None
+    numeric = inverse_form is None
+
+    def lowered(expr: sympy.Expr, derivative: sympy.Expr) -> Scalar:
+        return _choose(expr, t, derivative, GRID + UPPER, deadline)
+
+    def mirrored(expr: sympy.Expr, derivative: sympy.Expr) -> Scalar:
+        return _choose(expr.subs(t, 1 - e), e, derivative.subs(t, 1 - e), GRID, deadline)
+
     return Program(
-        value=_choose(value, t, slope, GRID + UPPER, deadline),
-        slope=_choose(slope, t, curvature, GRID + UPPER, deadline),
-        curvature=_choose(curvature, t, third, GRID + UPPER, deadline),
-        covalue=_choose(value.subs(t, 1 - e), e, coslope, GRID, deadline) if ends["slope_high"] == np.inf else None,
-        coslope=_choose(coslope, e, cocurvature, GRID, deadline) if inverse_form is None else Scalar(coslope, e, 0, 0),
-        cocurvature=_choose(cocurvature, e, cothird, GRID, deadline)
-        if inverse_form is None
-        else Scalar(cocurvature, e, 0, 0),
+        value=lowered(value, slope),
+        slope=lowered(slope, curvature),
+        curvature=lowered(curvature, third),
+        covalue=mirrored(value, slope) if ends["slope_high"] == np.inf else None,
+        rise=lowered(rise, curvature) if numeric else None,
+        corise=mirrored(rise, curvature) if numeric else None,
+        cocurvature=mirrored(curvature, third) if numeric else None,
         inverse=inverse_form,
         coinverse=coinverse_form,
         ends=ends,
-        kinks=_kinks(entropy),
+        kinks=_kinks(entropy, anchor),
         newton=theory.value("inverse_shape") in ("convex", "affine"),
         exponential=_exponential(inverse) if inverse_form is not None else None,
     )
@@ -121,20 +134,30 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
         found[f"slope_{side}"] = _double(-theory.value(f"slope_at_{end}"))
     curvature = theory.value("curvature_at_1")
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
-    middle = next(piece for piece in entropy.pieces if truth.sign(piece.high - S.Half) == 1)
-    found["slope_middle"] = _double(-sympy.diff(middle.expr, entropy.t).subs(entropy.t, S.Half))
+    quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4)) for k in (1, 2, 3))
+    near = abs(found["slope_low"]) <= NEAR * _double(three_quarters - quarter)
+    found["anchor"] = found["slope_low"] if near else 0.0
+    anchor = -theory.value("slope_at_0") if near else S.Zero
+    found["rise_high"] = _double(-theory.value("slope_at_1") - anchor)
+    found["rise_middle"] = _double(half - anchor)
     return found
+
+
+def _slope_at(entropy: Entropy, t: sympy.Rational) -> sympy.Expr:
+    piece = next(piece for piece in entropy.pieces if truth.sign(piece.high - t) == 1)
+    return -sympy.diff(piece.expr, entropy.t).subs(entropy.t, t)
 
 
 def _double(number: sympy.Expr) -> float:
     return float(number) if number.is_infinite else float(truth.evaluate_reliably(number, {}, 40))
 
 
-def _kinks(entropy: Entropy) -> tuple[tuple[float, float, float], ...]:
+def _kinks(entropy: Entropy, anchor: sympy.Expr) -> tuple[tuple[float, float, float], ...]:
+    """Each corner of h with the rises before and after it."""
     t = entropy.t
     found = []
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
-        before, after = (_double(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
+        before, after = (_double(-sympy.diff(piece.expr, t).subs(t, left.high) - anchor) for piece in (left, right))
         found.append((_double(left.high), before, after))
     return tuple(found)
 
@@ -224,28 +247,29 @@ def _choose(
 
 
 def _inverse(
-    expr: sympy.Expr, slope: sympy.Expr, t: sympy.Symbol, ends: dict[str, float], deadline: Deadline
+    expr: sympy.Expr, rise: sympy.Expr, t: sympy.Symbol, ends: dict[str, float], deadline: Deadline
 ) -> Scalar | None:
-    """A form of q(s), or of 1 - q(s), that is accurate in float64 at all slopes, or None.
+    """A form of q, or of 1 - q, that is accurate in float64 at all rises, or None.
 
     The truth is the validated closed form itself, at high precision.
     """
 
     def work() -> Scalar | None:
         near_one = [1 - sympy.Rational(x) for x in GRID]
-        slopes = [float(truth.evaluate_reliably(slope, {t: x})) for x in (*map(sympy.Rational, GRID), *near_one)]
-        slopes += [far for far in (-1e5, -800.0, 800.0, 1e5) if ends["slope_low"] < far < ends["slope_high"]]
+        low, high = ends["slope_low"] - ends["anchor"], ends["rise_high"]
+        rises = [float(truth.evaluate_reliably(rise, {t: x})) for x in (*map(sympy.Rational, GRID), *near_one)]
+        rises += [-1e5, -800.0, 800.0, 1e5]
         rate = sympy.diff(expr, SLOPE)
         kept, truths, scales = [], [], []
-        for s in slopes:
-            if not ends["slope_low"] < s < ends["slope_high"]:
+        for r in rises:
+            if not low < r < high:
                 continue
-            exact, steepness = (truth.evaluate_reliably(part, {SLOPE: s}) for part in (expr, rate))
+            exact, steepness = (truth.evaluate_reliably(part, {SLOPE: r}) for part in (expr, rate))
             if not 0 <= exact <= 1:
                 continue
-            kept.append(s)
+            kept.append(r)
             truths.append(exact)
-            scales.append(max(abs(exact), abs(s * steepness), 1e-290))
+            scales.append(max(abs(exact), abs(r * steepness), 1e-290))
         best = _best(expr, SLOPE, kept, truths, scales)
         return best if best.ulps <= POOR else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import sympy
 from sympy import S
@@ -36,6 +36,7 @@ class wrightomega(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's 
 
 LARGEST_EXPONENT = 64
 LARGEST_ROOT = 100
+TERMS = 30  # of a power series
 
 
 def is_awkward(expr: sympy.Expr) -> bool:
@@ -70,6 +71,28 @@ def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
         if rewritten not in seen:
             seen.add(rewritten)
             yield rewritten
+    yield from _patched(expr, x)
+
+
+def _patched(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """`expr` with a power series in x^(1/root) close to 0, where terms that cancel leave few digits."""
+    for root in (1, 2):
+        for reach in (sympy.Rational(1, 4), sympy.Rational(1, 16), sympy.Rational(1, 64)):
+            try:
+                coefficients = truth.series(expr, x, root, 2 * float(reach) ** (1 / root), TERMS)
+            except Exception:  # no such series, such as at a kink
+                return
+            base = x ** sympy.Rational(1, root)
+            yield sympy.Piecewise((horner(coefficients, base), x < reach), (safe(expr, x), True))
+
+
+def horner(coefficients: Sequence[sympy.Expr], x: sympy.Expr) -> sympy.Expr:
+    """The polynomial, nested; leading zeros leave a power of x in front."""
+    low = next(k for k, c in enumerate(coefficients) if c != 0)
+    total: sympy.Expr = S.Zero
+    for c in reversed(coefficients[low:]):
+        total = c + x * total
+    return x**low * total
 
 
 def _decaying(expr: sympy.Expr) -> sympy.Expr:
@@ -86,13 +109,15 @@ def _split_logs(expr: sympy.Expr) -> sympy.Expr:
 
 
 def safe(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
-    """Replace log(1+u), exp(u)-1, 1+erf(u), erfinv(1-u) and W(c exp(u)) by functions made for them."""
+    """Replace log(1+u), exp(u)-1, 1-cos(u), acos(1-u), 1+erf(u), erfinv(1-u), W(c exp(u)) by what was made for them."""
     rules: tuple[tuple[Callable[[sympy.Expr], bool], Callable[[sympy.Expr], sympy.Expr]], ...] = (
         (lambda e: isinstance(e, (sympy.sec, sympy.csc, sympy.cot)), _reciprocal),
         (lambda e: isinstance(e, sympy.LambertW) and len(e.args) == 1, _omega),
         (lambda e: isinstance(e, sympy.erfinv), _erfcinv),
         (lambda e: e.is_Add, _normal),
         (lambda e: e.is_Add, _expm1),
+        (lambda e: e.is_Add, _half_angle),
+        (lambda e: isinstance(e, (sympy.acos, sympy.asin)), _half_arc),
         (lambda e: isinstance(e, sympy.log), _log1p),
     )
     for applies, rule in rules:
@@ -120,6 +145,26 @@ def _expm1(e: sympy.Expr) -> sympy.Expr:
         if isinstance(inner, sympy.exp) and factor == -constant and constant != 0:
             return factor * expm1(inner.args[0]) + (rest - term)
     return e
+
+
+def _half_angle(e: sympy.Expr) -> sympy.Expr:
+    """a - a cos(u) = 2a sin(u/2)^2 and a + a cos(u) = 2a cos(u/2)^2, inside a sum."""
+    constant, rest = e.as_independent(*e.free_symbols, as_Add=True)
+    for term in sympy.Add.make_args(rest):
+        factor, inner = term.as_independent(*term.free_symbols, as_Add=False)
+        if isinstance(inner, sympy.cos) and constant != 0 and factor in (constant, -constant):
+            half = sympy.cos if factor == constant else sympy.sin
+            return 2 * constant * half(inner.args[0] / 2) ** 2 + (rest - term)
+    return e
+
+
+def _half_arc(e: sympy.Expr) -> sympy.Expr:
+    """acos(1 - u) = 2 asin(sqrt(u/2)), and asin(1 - u) is pi/2 less that."""
+    rest = 1 - sympy.expand(e.args[0])
+    if rest.as_independent(*rest.free_symbols, as_Add=True)[0] != 0:
+        return e
+    arc = 2 * sympy.asin(sympy.sqrt(rest / 2))
+    return arc if isinstance(e, sympy.acos) else sympy.pi / 2 - arc
 
 
 def _normal(e: sympy.Expr) -> sympy.Expr:
@@ -198,6 +243,7 @@ _REWRITES: tuple[Callable[[sympy.Expr], sympy.Expr], ...] = (
     sympy.factor_terms,
     sympy.expand,
     lambda e: sympy.expand(_split_logs(e)),
+    lambda e: sympy.expand(e.replace(lambda part: isinstance(part, sympy.asin), _half_arc)),
     _decaying,
     sympy.together,
     sympy.simplify,

@@ -73,10 +73,12 @@ def evaluate_reliably(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits:
 
     That two precisions agree on 0, on an infinity or on nan proves nothing: sqrt(1 + t) - 1 is 0, and
     log(1 - (1 - t)) infinite, to any number of digits that a tiny t is too small for. Those are
-    believed only from the highest precision.
+    believed only from the highest precision. For the same reason the first precision is high enough to tell
+    1 + t^2 from 1, and the same for 1 - t.
     """
     ctx = context()
     close = ctx.mpf(10) ** (-digits // 2)
+    digits += 2 * max(map(_smallness, values.values()), default=0)
     value = evaluate(expr, values, digits)
     for _ in range(4):
         finer = evaluate(expr, values, 2 * digits)
@@ -86,6 +88,39 @@ def evaluate_reliably(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits:
     if ctx.isfinite(value):
         return ctx.zero if abs(value) < ctx.mpf(10) ** (-digits // 2) else ctx.nan
     return value
+
+
+def _smallness(value: Any) -> int:
+    """How many decimal places there are before the first digit of `value`, or of its distance to 1."""
+    exact = sympy.Rational(value) if isinstance(value, float) and abs(value) < 1e300 else value
+    if not isinstance(exact, sympy.Rational):
+        return 0
+    return max(0, *(len(str(abs(x.q))) - len(str(abs(x.p))) for x in (exact, 1 - exact) if x != 0))
+
+
+def series(expr: sympy.Expr, x: sympy.Symbol, root: int, radius: float, terms: int) -> list[sympy.Expr]:
+    """Coefficients of a power series of `expr` in y = x^(1/root) at 0, from its values on a circle.
+
+    They are right when the function is analytic there, which only a comparison with the truth can tell; those
+    that vanish up to rounding and aliasing are exactly 0. ValueError where they do not decay.
+    """
+    ctx = context()
+    count = 128
+    function = _function(expr, (x,))
+    with ctx.workdps(DIGITS):
+        circle = [ctx.mpf(radius) * ctx.expjpi(ctx.mpf(2 * k) / count) for k in range(count // 2 + 1)]
+        values = [ctx.mpc(function(y**root)) for y in circle]
+        values += [value.conjugate() for value in reversed(values[1:-1])]  # real on the real line
+        phases = [ctx.expjpi(ctx.mpf(-2 * k) / count) for k in range(count)]
+        scale = max(map(abs, values))
+        found = []
+        for order in range(terms):
+            total = sum(value * phases[order * k % count] for k, value in enumerate(values)).real / count
+            vanishes = abs(total) <= scale * ctx.mpf(10) ** (-DIGITS // 2)
+            found.append(sympy.S.Zero if vanishes else sympy.Float(str(total / ctx.mpf(radius) ** order), DIGITS // 2))
+        if not any(found) or abs(total) > scale * ctx.mpf(10) ** -5:
+            raise ValueError("not analytic near 0")
+    return found
 
 
 def to_mpf(value: Any) -> Any:

@@ -23,7 +23,7 @@ WITH_MARGIN = [
     "sine", "arctan", "log1p", "exponential", "gini_sine",
 ]  # fmt: skip
 # Entropies outside the catalog: zeros but no vertex; h'' = 0 at 0, in the middle, and to high order.
-OTHERS = ["t*sqrt(1-t)", "t - t**4", "1/16 - (t - 1/2)**4", "t - t**5", "t**(1/3)*(1-t)**(1/2)"]
+OTHERS = ["t*sqrt(1-t)", "t - t**4", "1/16 - (t - 1/2)**4", "t - t**5", "t - t**9", "t**(1/3)*(1-t)**(1/2)"]
 
 
 @functools.cache

@@ -117,12 +117,14 @@ def _scalars(program: Program) -> str:
     if program.covalue is not None:
         functions["entropy_covalue"] = (program.covalue, "g(1 - e)")
     if program.inverse is not None:
-        functions["entropy_inverse"] = (program.inverse, "q(s), where g'(q(s)) = s")
+        functions["entropy_inverse"] = (program.inverse, "q at a rise s over the anchor: g'(q) = s + anchor")
     else:
-        functions["entropy_coslope"] = (program.coslope, "g'(1 - e)")
+        assert program.rise and program.corise and program.cocurvature
+        functions["entropy_rise"] = (program.rise, "g'(t) - anchor")
+        functions["entropy_corise"] = (program.corise, "g'(1 - e) - anchor")
         functions["entropy_cocurvature"] = (program.cocurvature, "g''(1 - e)")
     if program.coinverse is not None:
-        functions["entropy_coinverse"] = (program.coinverse, "1 - q(s)")
+        functions["entropy_coinverse"] = (program.coinverse, "1 - q at a rise s over the anchor")
     text = [_function(name, scalar, words) for name, (scalar, words) in functions.items()]
     text.append(_weight(program))
     text.append(_namespace(program))
@@ -154,7 +156,12 @@ def _namespace(program: Program) -> str:
         "exponential": repr(program.exponential),
     }
     if program.inverse is None:
-        entries |= {"coslope": "entropy_coslope", "cocurvature": "entropy_cocurvature", "kinks": repr(program.kinks)}
+        entries |= {
+            "rise": "entropy_rise",
+            "corise": "entropy_corise",
+            "cocurvature": "entropy_cocurvature",
+            "kinks": repr(program.kinks),
+        }
     else:
         entries["inverse"] = "entropy_inverse"
         if program.coinverse is not None:

@@ -2,10 +2,12 @@
 
 With g = -h and q = (g')^{-1}, an entropy is a namespace `f` that holds
   value, slope, curvature   g, g', g'' at 0 < t < 1
-  inverse, coinverse        q(s) and 1 - q(s) at slope_low < s < slope_high
+  inverse, coinverse        q and 1 - q at a rise r = s - anchor between those of 0 and 1
   weight                    q'(s), given t = q(s) and s
   covalue                   g(1 - e), where g'(1) is infinite; None elsewhere
   value_low, ..., slope_high, curvature_high   limits of g, g', g'' at 0 and 1
+  anchor                    slope_low unless it is far or infinite, else 0: scores near the cut-off keep their digits
+  rise_high, rise_middle    rises at 1 and 1/2
   newton, exponential       whether q is convex, and whether it is a multiple of exp(rate * s)
 Scores come as rows (n, d) in float64.
 """
@@ -56,19 +58,19 @@ def slope(f: Any, t: Any) -> Any:
     return np.where(t <= 0.0, f.slope_low, np.where(t >= 1.0, f.slope_high, f.slope(inside(t))))
 
 
-def predict_one(f: Any, s: Any) -> Any:
-    """q(s), which is 0 at or below slope_low and 1 at or above slope_high."""
-    within = (s > f.slope_low) & (s < f.slope_high)
-    t = np.where(s >= f.slope_high, 1.0, 0.0)
-    t[within] = np.minimum(np.maximum(f.inverse(s[within]), 0.0), 1.0)
+def predict_one(f: Any, r: Any) -> Any:
+    """q at a rise r, which is 0 at or below the lowest rise and 1 at or above the highest."""
+    within = (r > f.slope_low - f.anchor) & (r < f.rise_high)
+    t = np.where(r >= f.rise_high, 1.0, 0.0)
+    t[within] = np.minimum(np.maximum(f.inverse(r[within]), 0.0), 1.0)
     return t
 
 
-def complement(f: Any, s: Any) -> Any:
-    """1 - q(s), without cancellation where q(s) is close to 1."""
-    within = (s > f.slope_low) & (s < f.slope_high)
-    e = np.where(s >= f.slope_high, 0.0, 1.0)
-    e[within] = np.minimum(np.maximum(f.coinverse(s[within]), 0.0), 1.0)
+def complement(f: Any, r: Any) -> Any:
+    """1 - q at a rise r, without cancellation where q is close to 1."""
+    within = (r > f.slope_low - f.anchor) & (r < f.rise_high)
+    e = np.where(r >= f.rise_high, 0.0, 1.0)
+    e[within] = np.minimum(np.maximum(f.coinverse(r[within]), 0.0), 1.0)
     return e
 
 
@@ -80,7 +82,8 @@ def weights(f: Any, p: Any, s: Any) -> Any:
     return np.minimum(w, 1e290)
 
 
-# The threshold: the root tau of sum_j q(theta_j - tau) = 1.
+# The threshold: the root tau of sum_j q(theta_j - tau) = 1. What is solved for is u = tau + anchor on rows whose
+# largest score is 0: with the anchor at the slope at 0, u is the score at which a probability becomes 0.
 
 
 def solve(f: Any, theta: Any) -> SimpleNamespace:
@@ -102,8 +105,8 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
         u, p = exponential_threshold(f, x)
     else:
         u, p = newton_threshold(f, x, top, masked)
-    s = x - u[:, None]
-    tau = largest + u
+    s = (x - u[:, None]) + f.anchor
+    tau = largest + (u - f.anchor)
     for array in (p, s, tau):
         array[bad] = np.nan
     return SimpleNamespace(p=p, s=s, tau=tau, masked=masked, top=top)
@@ -123,7 +126,7 @@ def newton_threshold(f: Any, x: Any, top: Any, masked: Any) -> tuple[Any, Any]:
     n, _ = x.shape
     classes = x.shape[1] - np.count_nonzero(masked, axis=1)
     sure = classes <= 1
-    u = np.full(n, -(f.slope_high if np.isfinite(f.slope_high) else f.slope_middle))
+    u = np.full(n, -(f.rise_high if np.isfinite(f.rise_high) else f.rise_middle))
     p = np.zeros_like(x)
     p[sure, top[sure]] = 1.0
     todo = np.flatnonzero(~sure)
@@ -138,9 +141,9 @@ def excess(f: Any, x: Any, top: Any, u: Any) -> tuple[Any, ...]:
     The largest probability enters through its complement, so that tiny remainders keep their digits.
     """
     rows = np.arange(len(x))
-    s = x - u[:, None]
-    p = predict_one(f, s)
-    w = weights(f, p, s)
+    r = x - u[:, None]
+    p = predict_one(f, r)
+    w = weights(f, p, r + f.anchor)
     largest = p[rows, top].copy()
     p[rows, top] = 0.0
     rest = p.sum(axis=1)
@@ -152,8 +155,8 @@ def excess(f: Any, x: Any, top: Any, u: Any) -> tuple[Any, ...]:
 def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
     """The threshold and the prediction of each row, which has at least two scores above -inf."""
     high = -f.slope(1.0 / classes)
-    high = high + 8 * EPS * (1.0 + np.abs(high))
-    low = np.full(len(x), -f.slope_high) if np.isfinite(f.slope_high) else expand(f, x, top, high)
+    high = (high + f.anchor) + 8 * EPS * (1.0 + np.abs(high))
+    low = np.full(len(x), -f.rise_high) if np.isfinite(f.rise_high) else expand(f, x, top, high)
     low = np.minimum(low, high)
     u = low.copy()
     p_out = np.empty_like(x)
@@ -212,7 +215,7 @@ def expand(f: Any, x: Any, top: Any, high: Any) -> Any:
     todo = np.arange(len(x))
     while len(todo):
         f_u = excess(f, x[todo], top[todo], low[todo])[0]
-        todo = todo[(f_u < 0.0) & (complement(f, -low[todo]) > 1e-40)]
+        todo = todo[(f_u < 0.0) & (distance[todo] < 1e300)]
         distance[todo] *= 2.0
         low[todo] = high[todo] - distance[todo]
     return low

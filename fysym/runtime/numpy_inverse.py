@@ -12,18 +12,18 @@ from .numpy import EPS, TINY
 
 
 def make_inverse(f: Any) -> tuple[Any, Any]:
-    """Functions inverse(s) and coinverse(s) by Newton's method from a table of slopes.
+    """Functions inverse(r) and coinverse(r) by Newton's method from a table of rises.
 
-    Below slope_middle = g'(1/2) the unknown is t, above it e = 1 - t, so both ends keep their digits.
-    `kinks` lists (t, g'(t-), g'(t+)) where h has a corner: between those two slopes q stays at t.
+    Below rise_middle, the rise of t = 1/2, the unknown is t, above it e = 1 - t, so both ends keep their digits.
+    `kinks` lists each corner of h with the rises before and after it, between which q stays there.
     """
     flipped = [(1.0 - t, -after, -before) for t, before, after in f.kinks if t >= 0.5]
-    left = Half(f.slope, f.curvature, [kink for kink in f.kinks if kink[0] <= 0.5])
-    right = Half(lambda e: -f.coslope(e), f.cocurvature, flipped)
+    left = Half(f.rise, f.curvature, [kink for kink in f.kinks if kink[0] <= 0.5])
+    right = Half(lambda e: -f.corise(e), f.cocurvature, flipped)
 
     def halves(s: Any) -> tuple[Any, Any]:
         s = np.asarray(s, dtype=np.float64)
-        upper = s > f.slope_middle
+        upper = s > f.rise_middle
         t = np.empty_like(s)
         t[~upper] = left.solve(s[~upper])
         t[upper] = right.solve(-s[upper])
@@ -69,7 +69,7 @@ class Half:
             low[todo] = np.where(miss < 0.0, at, low[todo])
             high[todo] = np.where(miss < 0.0, high[todo], at)
             following = at - miss * rate
-            outside = ~((following >= low[todo]) & (following <= high[todo]))
+            outside = ~((following >= low[todo]) & (following <= high[todo])) | (rate == 0.0)
             following = np.where(outside, 0.5 * (low[todo] + high[todo]), following)
             noise = 2 * EPS * (at + np.abs(s[todo] * rate))
             t[todo] = following
