@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name, _, value = item.partition("=")
             values[name.strip()] = parse_expression(value)
         reg = reg.bind(**values)
-        print(reg.source() if options.source else reg.report())
+        _show(reg.source() if options.source else reg.report())
         return 0
     except errors.NotConcaveError as error:
         code, message = EXIT_REFUTED, str(error)
@@ -45,6 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, message = EXIT_USAGE, str(error)
     print(f"fysym: {message}", file=sys.stderr)
     return code
+
+
+def _show(text: str) -> None:
+    """Print; a reader that has seen enough, such as `head`, is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more when it ends, into nothing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,10 @@ from . import entropy as entropies
 from .deadline import Deadline, StepTimeout, run
 from .entropy import Entropy
 from .errors import FysymError, ParameterError, UndecidedError
+from .parse import shown
 from .regularizer import Derivation, Regularizer
+
+MOST_SECONDS = 10**6  # threads cannot wait much longer
 
 
 def compile(
@@ -38,8 +41,10 @@ def compile(
     seconds. `strict=True` refuses an entropy whose concavity was only sampled; `assume_concave=True` accepts
     one for which even that was impossible.
     """
-    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 <= deadline < float("inf"):
-        raise ParameterError(f"deadline must be a number of seconds, not {deadline!r}")
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 <= deadline <= MOST_SECONDS:
+        raise ParameterError(f"deadline must be a number of seconds up to {MOST_SECONDS:g}, not {shown(deadline)}")
+    if not isinstance(name, str | None):
+        raise ParameterError(f"name must be a text, not {shown(name)}")
     options = {"strict": strict, "assume_concave": assume_concave}
     clock = Deadline(deadline)
 
@@ -53,7 +58,7 @@ def compile(
 def _guarded(work: Callable[[], Regularizer], clock: Deadline) -> Regularizer:
     """Nothing but a FysymError leaves the compiler, and nothing keeps it a second past its deadline."""
     try:
-        return run(work, seconds=clock.seconds + 1.0)
+        return run(work, seconds=clock.seconds + 0.75)
     except FysymError:
         raise
     except StepTimeout:

@@ -61,16 +61,17 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
 
 def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict:
     t = entropy.t
+    plain = sympy.diff(piece.stretched(t), t, 2)
     h = entropy.opened(piece.stretched(t))
     f = sympy.diff(h, t, 2)
     regular = _check_regular(entropy, piece, h, deadline)
     found = _search(entropy, piece, f, deadline) if not entropy.parameters else None
     budget = Deadline(min(0.2 * deadline.seconds, deadline.left()))
     proof = prove_sign(f, t, budget, depth=0)
-    cover = None
+    certified = None
     if proof is None and regular != "sampled":
-        cover = certified_sign(entropy, f, -1, deadline)
-    if proof is None and cover is None:
+        certified = certified_sign(entropy, plain, -1, deadline)
+    if proof is None and certified is None:
         proof = prove_sign(f, t, budget)
     if proof is not None and proof.sign > 0:
         _refute(entropy, piece, f, S.Half, entropy.points[0])
@@ -80,9 +81,10 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
         strict, zero = (True, None) if proof.strict else _zero_inside(f, t, deadline)
         return Verdict(fact, strict, (proof,), None if zero is None else piece.back(t, zero))
     if proof is not None and regular == "certified":
-        cover = certified_sign(entropy, f, -1, deadline)
-    if cover is not None:
-        return Verdict(Fact("strictly concave", True, "certified", cover.evidence), True, (cover,))
+        certified = certified_sign(entropy, plain, -1, deadline)
+    if certified is not None:
+        evidence = certificate_evidence(certified)
+        return Verdict(Fact("strictly concave", True, "certified", evidence), certified.strict, (certified,))
     found = found or _search(entropy, piece, f, deadline)
     if isinstance(found, UndecidedError):
         raise found
@@ -110,19 +112,52 @@ def _zero_inside(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> tuple[bo
         return False, None
 
 
-def certified_sign(entropy: Entropy, f: sympy.Expr, sign: int, deadline: Deadline) -> Cover | None:
-    """A certificate by ball arithmetic that f has this sign on (0, 1), where that extra is installed."""
-    if entropy.parameters or not certify.available():
+def certified_sign(entropy: Entropy, f: sympy.Expr, sign: int, deadline: Deadline) -> Proof | Cover | None:
+    """A certificate by ball arithmetic that f has this sign on (0, 1), where that extra is installed.
+
+    For a family f is in its parameters, not in their coordinates. Finite ranges are covered by boxes, their
+    ends included; with an infinite one f must be a polynomial in the coordinates, with terms of one sign.
+    """
+    if not certify.available():
         return None
-    seconds = min(0.2 * deadline.seconds, deadline.left())
+    ranges = {p.symbol: (p.range.low, p.range.high) for p in entropy.parameters if f.has(p.symbol)}
+    finite = all(end.is_finite for span in ranges.values() for end in span)
+    seconds = 0.8 * min(0.2 * deadline.seconds, deadline.left())
     try:
-        return deadline.run(certify.certify_sign, f, entropy.t, sign, 0.8 * seconds, share=0.2)
+        if finite:
+            return deadline.run(certify.certify_sign, f, entropy.t, sign, seconds, ranges, share=0.2)
+        return deadline.run(_certify_terms, entropy, entropy.opened(f), sign, seconds, share=0.2)
     except Exception:  # also StepTimeout: then it stays a numeric search
         return None
 
 
+def _certify_terms(entropy: Entropy, f: sympy.Expr, sign: int, seconds: float) -> Proof | None:
+    """f as a polynomial in positive coordinates, each coefficient a function of t that has this sign."""
+    coordinates = [p.coordinate for p in entropy.parameters if f.has(p.coordinate)]
+    terms: list[Proof | Cover] = []
+    clock = Deadline(seconds)
+    for powers, coefficient in sympy.Poly(f, *coordinates).terms():
+        known = prove_sign(coefficient, entropy.t, clock, depth=0)
+        argument = known or certify.certify_sign(coefficient, entropy.t, sign, clock.left())
+        if argument is None or argument.sign != sign:
+            return None
+        factors = [prove_sign(b**k, entropy.t, clock, depth=0) for b, k in zip(coordinates, powers, strict=True) if k]
+        parts = (argument, *(factor for factor in factors if factor is not None))
+        term = sympy.Mul(*(part.expr for part in parts))
+        terms.append(Proof(term, sign, argument.strict, "a product", parts) if factors else argument)
+    strict = any(term.strict for term in terms)
+    total = Proof(sympy.Add(*(term.expr for term in terms)), sign, strict, "a sum of terms of one sign", tuple(terms))
+    return total if total.expr == f else Proof(f, sign, strict, "rewritten", (total,))
+
+
+def certificate_evidence(argument: Proof | Cover) -> str:
+    """The covers that an argument rests on, in words."""
+    found = "; ".join(dict.fromkeys(cover.evidence for cover in argument.covers)) or "exact"
+    return found if isinstance(argument, Cover) else f"a sum of terms of one sign, each exact or by {found}"
+
+
 def _summary(proof: Proof) -> str:
-    while proof.rule == "rewritten":
+    while proof.rule == "rewritten" and isinstance(proof.children[0], Proof):
         proof = proof.children[0]
     return proof.rule + (f", {proof.note}" if proof.note else "")
 
@@ -252,12 +287,13 @@ def _check_kinks(entropy: Entropy, deadline: Deadline) -> None:
 def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> str:
     """How it is known that h has no pole and stays real inside the piece; an error when it has one."""
     status = "proved"
-    for condition in conditions(h, entropy.t):
+    for plain in conditions(piece.stretched(entropy.t), entropy.t):
+        condition = entropy.opened(plain)
         proof = prove_sign(condition, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
         if proof is not None and proof.strict:
             continue
         sign = 1 if truth.evaluate(condition, {entropy.t: S.Half, **entropy.points[0]}) > 0 else -1
-        if certified_sign(entropy, condition, sign, deadline) is not None:
+        if certified_sign(entropy, plain, sign, deadline) is not None:
             status = "certified" if status == "proved" else status
             continue
         status = "sampled"

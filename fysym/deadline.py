@@ -81,7 +81,7 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     return value  # type: ignore[no-any-return]
 
 
-def _stop(worker: threading.Thread, ended: threading.Event, patience: float = 0.5) -> None:
+def _stop(worker: threading.Thread, ended: threading.Event, patience: float = 0.25) -> None:
     """Interrupt a worker; SymPy may swallow one interruption, so it is repeated for a moment."""
     end = time.monotonic() + patience
     with _silence():

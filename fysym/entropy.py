@@ -14,7 +14,7 @@ from . import kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout
 from .errors import FysymError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
-from .parse import parse_expression
+from .parse import parse_expression, power_problem
 from .ranges import Range, exact_expression, exact_number, parse_range
 
 VARIABLE = sympy.Symbol("t", positive=True)
@@ -98,11 +98,14 @@ class Entropy:
 
     def whole(self, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
         """A function of h on all of (0, 1), put together from its smooth pieces."""
-        *pieces, last = self.pieces
-        if not pieces:
-            return of_piece(last.expr)
-        branches = [(of_piece(piece.expr), self.t < piece.high) for piece in pieces]
-        return sympy.Piecewise(*branches, (of_piece(last.expr), True))
+        branches: list[tuple[sympy.Expr, sympy.Expr]] = []
+        for piece in self.pieces:
+            expr = of_piece(piece.expr)
+            if branches and branches[-1][0] == expr:  # else Piecewise itself would join their conditions by Or
+                branches.pop()
+            branches.append((expr, piece.high))
+        *first, (last, _) = branches
+        return sympy.Piecewise(*((expr, self.t < high) for expr, high in first), (last, True)) if first else last
 
     @property
     def points(self) -> list[Point]:
@@ -306,8 +309,10 @@ def _check_supported(expr: sympy.Expr) -> None:
                 f"{_short(node)} ({type(node).__name__}) is not something that fysym compiles; it knows arithmetic, "
                 f"Abs, Min, Max, sign, Piecewise and {names}"
             )
-        if node.is_Rational and node.q > 1 and (abs(node.p).bit_length() > 4096 or node.q.bit_length() > 4096):
+        if node.is_Rational and (int(abs(node.p)).bit_length() > 4096 or int(node.q).bit_length() > 4096):
             raise UnsupportedError("h contains a number of more than 4096 bits")
+        if isinstance(node, (sympy.Pow, sympy.exp)) and (problem := power_problem(*node.as_base_exp())):
+            raise UnsupportedError(f"{_short(node)}: {problem}")
 
 
 def _short(expr: sympy.Basic) -> str:

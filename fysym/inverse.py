@@ -23,6 +23,7 @@ from .rewrite import is_awkward
 # Distances to the nearer end of (0, 1) at which a candidate must return t, besides 1/2.
 DISTANCES = ("1/3", "1/10", "1/1000", "1/10000000", "1e-12", "1e-30")
 MOST_OPERATIONS = 120
+MOST_LOGS = 1000
 
 _x = sympy.Dummy("x")
 
@@ -156,6 +157,8 @@ def _cancelled(slope: sympy.Expr) -> sympy.Expr:
 
 
 def _combine(slope: sympy.Expr) -> sympy.Expr:
+    if any(number.is_Rational and abs(number) > MOST_LOGS for number in slope.atoms(sympy.Number)):
+        return slope  # n log(x) becomes log(x^n), on which SymPy never ends
     return sympy.logcombine(sympy.expand_log(sympy.powsimp(sympy.expand(slope)), force=True), force=True)
 
 

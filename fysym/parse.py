@@ -150,7 +150,10 @@ def names_in(text: str) -> set[str]:
 
 def shown(value: Any, width: int = 60) -> str:
     """A value as an error message quotes it, cut short."""
-    text = str(value) if isinstance(value, sympy.Basic) else repr(value)
+    try:
+        text = str(value) if isinstance(value, sympy.Basic) else repr(value)
+    except ValueError:  # Python does not print integers of more than 4300 digits
+        text = f"{type(value).__name__} of too many digits"
     return text if len(text) <= width else text[:width] + "..."
 
 
@@ -176,24 +179,38 @@ def constant_problem(value: Expr) -> str | None:
     return None
 
 
-def _power_problem(base: Expr, exponent: Expr) -> str | None:
+def power_problem(base: Expr, exponent: Expr) -> str | None:
     """Why base**exponent must not be handed to SymPy, or None.
 
     SymPy computes numeric powers in full, also those it uncovers: exp(n*log(2)) becomes 2**n, and
-    2**(t + n)*2**-t becomes 2**n. So the numbers in an exponent are weighed against those they may raise.
+    2**(t + n)*2**-t becomes 2**n. So the numbers in an exponent are weighed against those they may raise,
+    and bounded on a symbol, for which numbers are put in later.
     """
     if exponent.is_number and not base.is_number and abs(exponent.evalf(15)) > MAX_EXPONENT:
         return f"the exponent {shown(exponent)} is too large: at most {MAX_EXPONENT} on a symbol"
-    raised = [part for factor in sympy.Mul.make_args(base) for part in factor.as_base_exp()[:1]]
+    raised = list(_raised(base))
     logs = exponent.atoms(log)
     raised += [number for inner in logs for number in inner.atoms(Rational)]
     bits = max((_bits(number) for number in raised if number.is_Rational), default=0.0)
     powers = exponent.xreplace(dict.fromkeys(logs, sympy.Dummy())).atoms(Rational)
     if bits * sum(abs(number) for number in powers) > MAX_BITS:
         return f"this power is too large: its exact value may have more than {MAX_BITS} bits"
+    if not base.is_number and sum(abs(number) for number in powers) > MAX_EXPONENT:
+        return f"the exponent {shown(exponent)} may become too large: its numbers add up to more than {MAX_EXPONENT}"
     if bits * max((int(number.q) for number in powers), default=1) > MAX_ROOT_BITS:
         return f"the exponent {shown(exponent)} on a number has too large a denominator"
     return None
+
+
+def _raised(base: Expr) -> Iterator[Expr]:
+    """What SymPy raises to the power one by one: factors, and the branches of Piecewise."""
+    for factor in sympy.Mul.make_args(base):
+        part = factor.as_base_exp()[0]
+        if isinstance(part, sympy.Piecewise):
+            for value, _ in part.args:
+                yield from _raised(value)
+        else:
+            yield part
 
 
 class _Reader:
@@ -336,7 +353,7 @@ class _Reader:
     def binary(self, node: ast.BinOp) -> Expr:
         if isinstance(node.op, ast.Pow):
             base, exponent = self.expression(node.left), self.expression(node.right)
-            self.make(node, _power_problem, base, exponent, check=lambda problem: problem)
+            self.make(node, power_problem, base, exponent, check=lambda problem: problem)
             return self.part(node, sympy.Pow, base, exponent)
         chain: list[ast.BinOp] = []
         first: ast.expr = node
@@ -371,7 +388,7 @@ class _Reader:
         if name in GAMMA_FAMILY and args[0].is_number and abs(args[0].evalf(15)) > MAX_GAMMA:
             self.fail(node, f"{name} of a number beyond {MAX_GAMMA} is too large")
         if name in EXPONENTIALS:
-            self.make(node, _power_problem, S.Exp1, args[0], check=lambda problem: problem)
+            self.make(node, power_problem, S.Exp1, args[0], check=lambda problem: problem)
         return self.part(node, build, *args)
 
     def piecewise(self, node: ast.Call) -> Expr:
@@ -440,9 +457,10 @@ class _Reader:
 
     def bound(self, node: ast.expr, name: str, hint: str) -> Expr:
         """A constant, or plus or minus infinity."""
-        inner = node.operand if isinstance(node, ast.UnaryOp) else node
+        signed = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub))
+        inner = node.operand if signed else node  # type: ignore[attr-defined]
         if isinstance(inner, ast.Name) and inner.id in INFINITIES:
-            negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+            negative = signed and isinstance(node.op, ast.USub)  # type: ignore[attr-defined]
             return -INFINITIES[inner.id] if negative else INFINITIES[inner.id]
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and part.id not in {**CONSTANTS, **FUNCTIONS}:
@@ -477,7 +495,7 @@ def _step_problem(value: Expr) -> str | None:
             return "this is not a real number"
         if (part.is_Number or part is S.ComplexInfinity) and (problem := constant_problem(part)):
             return problem
-        if isinstance(part, (sympy.Pow, sympy.exp)) and (problem := _power_problem(*part.as_base_exp())):
+        if isinstance(part, (sympy.Pow, sympy.exp)) and (problem := power_problem(*part.as_base_exp())):
             return problem
     return None
 

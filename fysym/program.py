@@ -14,10 +14,11 @@ import sympy
 from sympy import S
 
 from . import truth
+from .accuracy import worst_error
 from .deadline import Deadline, StepTimeout
 from .emit.printer import lines
 from .entropy import SLOPE, Entropy
-from .errors import UndecidedError
+from .errors import UndecidedError, UnsupportedError
 from .rewrite import variants
 from .theory import Theory
 
@@ -47,8 +48,8 @@ class Program:
 
     With g = -h: value, slope, curvature are g, g', g'' in t; covalue (None where g'(1) is finite) is g(1 - e).
     Predictions are functions of the rise r = s - anchor, where the anchor is the slope at 0, or 0 where that is
-    infinite or far, so that scores near the cut-off keep their digits: inverse and coinverse are q and 1 - q in r, None where they are solved for
-    numerically; rise is r in t, and corise and cocurvature are r and g'' in e = 1 - t.
+    infinite or far, so that scores near the cut-off keep their digits. inverse and coinverse are q and 1 - q in r,
+    None where they are solved for numerically; rise is r in t, corise and cocurvature are r and g'' in e = 1 - t.
     """
 
     value: Scalar
@@ -188,33 +189,21 @@ def compiled(expr: sympy.Expr, argument: sympy.Symbol) -> Callable[[Any], Any]:
     return namespace["function"]  # type: ignore[no-any-return]
 
 
-def _measure(
-    form: sympy.Expr, argument: sympy.Symbol, points: Sequence[float], truths: Sequence[Any], scales: Sequence[float]
-) -> tuple[float, float]:
-    """The worst error of a form's code, in ulps of the given scales, and where."""
-    try:
-        with np.errstate(all="ignore"):
-            values = np.broadcast_to(compiled(form, argument)(np.array(points)), (len(points),))
-    except Exception:  # code that does not run is no form
-        return np.inf, 0.0
-    worst, at = 0.0, 0.0
-    for x, value, exact, scale in zip(points, values, truths, scales, strict=True):
-        error = float(abs(truth.context().mpf(float(value)) - exact) / (EPS * scale)) if np.isfinite(value) else np.inf
-        if not error <= worst:
-            worst, at = error, x
-    return worst, at
-
-
 def _best(
     expr: sympy.Expr,
     argument: sympy.Symbol,
     points: Sequence[float],
     truths: Sequence[Any],
-    scales: Sequence[float],
+    scales: Sequence[Any],
 ) -> Scalar:
+    units = [EPS * scale for scale in scales]
     best = None
     for form in variants(expr, argument):
-        ulps, at = _measure(form, argument, points, truths, scales)
+        try:
+            function = compiled(form, argument)
+        except UnsupportedError:  # a form without code is not one
+            continue
+        ulps, at = worst_error(function, points, truths, units)
         if best is None or ulps < 0.5 * best.ulps:
             best = Scalar(form, argument, ulps, at)
         if best.ulps <= GOOD:

@@ -15,7 +15,7 @@ from sympy import And, Expr, Float, Rational, S
 
 from . import deadline
 from .errors import ParameterError, ParseError
-from .parse import MAX_SECONDS, constant_problem, names_in, parse_bounds, shown
+from .parse import MAX_BITS, MAX_SECONDS, constant_problem, names_in, parse_bounds, shown
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def exact_number(value: Any) -> Expr:
     if isinstance(value, Expr):
         return _exact_constant(value)
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
-        return Rational(int(value.numerator), int(value.denominator))
+        return _exact_constant(Rational(int(value.numerator), int(value.denominator)))
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         if not math.isfinite(value):
             raise ParameterError(f"{shown(value)} is not a finite number")
@@ -147,8 +147,13 @@ def _exact_constant(value: Expr) -> Expr:
     if value.free_symbols or value.is_finite is False:
         raise ParameterError(f"{shown(value)} is not a finite number")
     if isinstance(value, Float):
-        return exact_number(float(value)) if value._prec <= 53 else Rational(str(value))
+        size = value._mpf_[2] + value._mpf_[3]
+        if abs(size) > MAX_BITS:
+            raise ParameterError(f"{shown(value)} is too large or too small")
+        return exact_number(float(value)) if value._prec <= 53 and abs(size) < 1000 else Rational(str(value))
     if value.is_Rational:
+        if problem := constant_problem(value):
+            raise ParameterError(problem)
         return value
     value = exact_expression(value)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy import S
@@ -18,20 +18,31 @@ from .boundary import end_limit
 from .deadline import Deadline, StepTimeout
 from .rewrite import is_awkward
 
+if TYPE_CHECKING:
+    from .certify import Cover
+
 MAX_DEGREE = 240
 MAX_OPERATIONS = 4000
 
 
 @dataclass(frozen=True)
 class Proof:
-    """`expr` has this sign on the whole interval; `strict` when it has no zero there, else zeros are isolated."""
+    """`expr` has this sign on the whole interval; `strict` when it has no zero there, else zeros are isolated.
+
+    It may rest on a cover by boxes; `prove_sign` itself makes none.
+    """
 
     expr: sympy.Expr
     sign: int
     strict: bool
     rule: str
-    children: tuple[Proof, ...] = ()
+    children: tuple[Proof | Cover, ...] = ()
     note: str = ""
+
+    @property
+    def covers(self) -> tuple[Cover, ...]:
+        """The covers by boxes that the argument rests on; without them it is exact."""
+        return tuple(cover for child in self.children for cover in child.covers)
 
     def lines(self, indent: int = 0) -> Iterator[str]:
         """The argument in words, one line a step."""

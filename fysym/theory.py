@@ -11,7 +11,7 @@ from sympy import S
 
 from . import truth
 from .boundary import Limit, end_limit
-from .concavity import PROBES, Verdict, certified_sign
+from .concavity import PROBES, Verdict, certificate_evidence, certified_sign
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .facts import Fact
@@ -177,14 +177,16 @@ def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None
     budget = Deadline(min(0.1 * deadline.seconds, deadline.left()))
     proof = prove_sign(third, entropy.t, budget, depth=0)
     guess = 1 if any(v > 0 for v in values) else -1
-    cover = certified_sign(entropy, third, guess, deadline) if proof is None else None
-    if proof is None and cover is None:
+    certified = None
+    if proof is None:
+        certified = certified_sign(entropy, sympy.diff(entropy.h, entropy.t, 3), guess, deadline)
+    if proof is None and certified is None:
         proof = prove_sign(third, entropy.t, budget, depth=1)
-    known = proof or cover
+    known = proof or certified
     if known is None:
         return
     shape, relation = ("convex", ">= 0") if known.sign > 0 else ("concave", "<= 0")
-    status, why = ("proved", proof.rule) if proof is not None else ("certified", getattr(known, "evidence", ""))
+    status, why = ("proved", proof.rule) if proof is not None else ("certified", certificate_evidence(known))
     theory.facts["inverse_shape"] = Fact("inverse_shape", shape, status, f"h''' {relation} on (0, 1): {why}")
 
 

@@ -184,7 +184,7 @@ def _namespace(ctx: Any) -> dict[str, Any]:
                 tail = ctx.erfc(y)
                 step = (ctx.log(tail) - target) * tail / (2 * ctx.exp(-y * y) / ctx.sqrt(ctx.pi))
                 y += step
-                settled = settled or abs(step) <= abs(y) * 1e-8
+                settled = settled or abs(step) <= max(abs(y) * 1e-8, ctx.mpf(10) ** -digits)
             if settled and digits >= ctx.dps + 10:
                 break
             digits = min(2 * digits, ctx.dps + 10) if settled else digits

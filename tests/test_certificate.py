@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import copy
 import json
+import pathlib
+import time
 
+import mpmath
 import pytest
 import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import fysym
 from fysym import certificate, certify, entropy
 from fysym.catalog import ENTRIES
-from fysym.certificate import CertificateError, examine, export, verify
+from fysym.certificate import CertificateError, balls, covers, examine, export, ranges, strips, verify, writing
+from fysym.certificate import data as reading
+from fysym.certify_precision import precision
+from fysym.concavity import decide
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
 from fysym.errors import FysymError, UndecidedError, UnsupportedError
@@ -36,8 +47,7 @@ def arguments(h, params, prover=None):
 
 
 def made(h, params=None, prover=None):
-    data = export(h, arguments(h, params or {}, prover), params or {})
-    return json.loads(json.dumps(data))
+    return json.loads(json.dumps(export(h, arguments(h, params or {}, prover), params or {})))
 
 
 def by_balls(f):
@@ -70,34 +80,69 @@ def test_sound_certificates_pass(name):
 @pytest.mark.parametrize("h", ["-t*log(t)", "sin(pi*t)/pi", "t*sqrt(1 - t)", "-t**2*log(t) - t*log(t)", "1 - t**t"])
 def test_covers_pass(h):
     data = made(h, prover=by_balls)
-    assert data["claims"][0]["method"] == "ball arithmetic" and verify(data)
+    assert data["claims"][0]["argument"]["rule"] == "ball arithmetic" and verify(data)
 
 
 def test_a_family_by_boxes():
     a = sympy.Symbol("a", positive=True)
     h, params = "t - t**(1 + a)", {"a": "1/2 <= a <= 2"}
     f = sympy.diff(t - t ** (1 + a), t, 2)
-    data = export(h, [("h'' < 0", certify.certify_sign(f, t, -1, 10, {a: (sympy.Rational(1, 2), 2)}))], params)
-    assert verify(json.loads(json.dumps(data)))
+    made = export(h, [("h'' < 0", certify.certify_sign(f, t, -1, 10, {a: (sympy.Rational(1, 2), 2)}))], params)
+    assert verify(json.loads(json.dumps(made)))
     part = certify.certify_sign(f, t, -1, 10, {a: (sympy.Rational(1, 2), 1)})
     with pytest.raises(CertificateError, match="for all its parameters"):
         verify(export(h, [("h'' < 0", part)], params))
-    for k in range(0, len(data["claims"][0]["boxes"]), 5):
-        spoiled = copy.deepcopy(data)
-        del spoiled["claims"][0]["boxes"][k]
+    for k in range(0, len(made["claims"][0]["argument"]["cover"]["boxes"]), 5):
+        spoiled = copy.deepcopy(made)
+        del spoiled["claims"][0]["argument"]["cover"]["boxes"][k]
         refused(spoiled)
+
+
+FAMILIES = [
+    ("a*t*(1 - t) + (1 - a)*exp(-t)*log(1 + t*(1 - t))", {"a": "0 <= a <= 1"}),
+    ("exp(-t)*log(1 + a*t*(1 - t))", {"a": "1/2 < a < 1"}),
+    ("-t*log(t) + a*exp(-t)*log(1 + t*(1 - t))", {"a": "a >= 0"}),
+    ("t*(1 - t) + a*exp(-t)*log(1 + t*(1 - t)) - b*t*log(t)", {"a": "a >= 0", "b": "b > 0"}),
+    ("-t*log(t) + sin(a*t)/a", {"a": "1/2 < a < 3"}),
+    ("t*(1 - t) + a*sin(9*t)/90", {"a": "-1 <= a <= 1"}),
+]
+
+
+@pytest.mark.parametrize(("h", "params"), FAMILIES, ids=[h for h, _ in FAMILIES])
+def test_families_that_the_prover_leaves_open_are_certified(h, params):
+    clock = Deadline(20)
+    verdict = decide(entropy.read(h, params, clock), clock)
+    assert verdict.fact.status == "certified" and verdict.strict
+    made = json.loads(json.dumps(export(h, [("h'' < 0", proof) for proof in verdict.proofs], params)))
+    assert verify(made)
+    wider = {name: {"a": "-9 < a < 9", "b": "b > -1"}[name] for name in params}
+    refused({**made, "parameters": wider})
+    for path, _ in leaves(made):
+        if "boxes" in path and path[-2:] == (0, 1):
+            refused(put(made, path, "0"))
+            break
+
+
+@pytest.mark.parametrize(
+    ("h", "params"),
+    [("(t - t**a)/(a - 1)*cos(t/9)", {"a": "1 < a < 2"}), ("a*exp(-t)*log(1 + t*(1 - t))", {"a": "0 < a < 1"})],
+)
+def test_a_family_that_degenerates_at_an_open_end_is_not_covered(h, params):
+    """h'' tends to 0, or to 0/0, at an open end of the range: boxes over the closed range cannot exist."""
+    clock = Deadline(20)
+    assert decide(entropy.read(h, params, clock), clock).fact.status == "sampled"
 
 
 def test_a_monotone_function():
     f = sympy.log(1 + t) - t
     proof = Proof(f, -1, True, "monotone", (Proof(1 / (1 + t) - 1, -1, True, "its range"),))
-    data = export("(1 + t)**2*log(1 + t)/2 - 3*(1 + t)**2/4 - t**3/6", [("h'' < 0", proof)], {})
-    assert any("monotone" in line for line in examine(data))
+    made = export("(1 + t)**2*log(1 + t)/2 - 3*(1 + t)**2/4 - t**3/6", [("h'' < 0", proof)], {})
+    assert any("monotone" in line for line in examine(made))
 
 
 def renewed(data):
     content = {k: v for k, v in data.items() if k != "digest"}
-    return content | {"digest": certificate._digest(content)}
+    return content | {"digest": reading.digest(content)}
 
 
 def refused(data):
@@ -128,14 +173,14 @@ def put(data, path, value):
 def others(path, value):
     """Wrong values for a leaf; none where a change does not alter what is stated."""
     name = next(key for key in reversed(path) if isinstance(key, str))
-    if name in ("note", "order", "rule") or (name == "strict" and "proof" in path):
+    if name in ("order", "rule", "strict", "precision", "bound"):
         return []
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
         return [other for other in (value + 1, -value, value * 100) if other != value]
-    if name in ("boxes", "delta", "bound"):
-        return [f"({value})", "1/3", f"-{value}", value + "1"]
+    if name in ("boxes", "delta"):
+        return ["1/3", value + "1"]
     if name in ("expression", "power", "log_power", "entropy"):
         return [f"{value} + t**3/1000", f"-({value}) + 1/7", "import os", "t**"]
     if name in ("claim",):
@@ -193,12 +238,15 @@ def test_changed_steps_are_refused(h):
 
 def test_boxes_that_leave_a_gap_or_overlap_are_refused():
     data = made("exp(-t)*log(1 + t*(1 - t))", prover=by_balls)
-    boxes, ends = data["claims"][0]["boxes"], data["claims"][0]["ends"]
+    where = ("claims", 0, "argument", "cover")
+    cover = data["claims"][0]["argument"]["cover"]
+    boxes, ends = cover["boxes"], cover["ends"]
     for k in range(len(boxes)):
-        refused(put(data, ("claims", 0, "boxes"), boxes[:k] + boxes[k + 1 :]))
-        refused(put(data, ("claims", 0, "boxes"), [*boxes, boxes[k]]))
+        for others in (boxes[:k] + boxes[k + 1 :], [*boxes, boxes[k]]):
+            words = cover["evidence"].replace(f"{len(boxes)} boxes", f"{len(others)} boxes")
+            refused(put(put(data, (*where, "boxes"), others), (*where, "evidence"), words))
     for k in range(2):
-        refused(put(data, ("claims", 0, "ends"), ends[:k] + ends[k + 1 :]))
+        refused(put(data, (*where, "ends"), ends[:k] + ends[k + 1 :]))
 
 
 def test_a_missing_piece_or_face_is_noticed():
@@ -229,22 +277,22 @@ def test_false_proofs_are_refused(h, proof):
 
 
 @pytest.mark.parametrize(
-    "data",
-    [{}, {"format": "x"}, None, [], "text", {"format": certificate.FORMAT, "version": 1, "digest": "", "claims": 3}],
+    "bad",
+    [{}, {"format": "x"}, None, [], "text", {"format": reading.FORMAT, "version": reading.VERSION, "claims": 3}],
 )
-def test_anything_else_is_malformed(data):
+def test_anything_else_is_malformed(bad):
     with pytest.raises(FysymError):
-        verify(data)
+        verify(bad)
 
 
 def test_trees_are_read_from_a_white_list():
     symbols = {"t": t}
     f = sympy.polygamma(2, t) * sympy.sec(t) - sympy.EulerGamma * sympy.LambertW(-t / 4, -1) + sympy.Rational(-2, 3)
-    written = certificate._write(f)
-    assert isinstance(written, list) and certificate._read(json.loads(json.dumps(written)), symbols) == f
+    written = writing.write(f)
+    assert isinstance(written, list) and reading.expression(json.loads(json.dumps(written)), symbols) == f
     for bad in (["eval", "1"], ["symbol", "os"], ["Pow", "10", "100000000"], ["Add", ["lambda"]], ["__import__", "1"]):
-        with pytest.raises((FysymError, KeyError)):
-            certificate._read(bad, symbols)
+        with pytest.raises(FysymError):
+            reading.expression(bad, symbols)
 
 
 def test_tiles():
@@ -255,14 +303,14 @@ def test_tiles():
 
     square = box(0, 2, 0, 2)
     quarters = [box(a, a + 1, b, b + 1) for a in (0, 1) for b in (0, 1)]
-    assert certificate._tiles(square, quarters)
-    assert certificate._tiles(square, [box(0, 2, 0, 1), *quarters[1::2]])
-    assert not certificate._tiles(square, quarters[:3])
-    assert not certificate._tiles(square, [*quarters, quarters[0]])
-    assert not certificate._tiles(square, [*quarters[:3], box(1, 2, 1, 3)])
-    assert not certificate._tiles(square, [box(0, 2, 0, 1), box(0, 2, F(3, 2), 2)])
-    assert certificate._tiles(box(0, 1, 2, 2), [box(0, F(1, 2), 2, 2), box(F(1, 2), 1, 2, 2)])
-    assert certificate._tiles((), [()]) and not certificate._tiles((), [])
+    assert covers.tiles(square, quarters)
+    assert covers.tiles(square, [box(0, 2, 0, 1), *quarters[1::2]])
+    assert not covers.tiles(square, quarters[:3])
+    assert not covers.tiles(square, [*quarters, quarters[0]])
+    assert not covers.tiles(square, [*quarters[:3], box(1, 2, 1, 3)])
+    assert not covers.tiles(square, [box(0, 2, 0, 1), box(0, 2, F(3, 2), 2)])
+    assert covers.tiles(box(0, 1, 2, 2), [box(0, F(1, 2), 2, 2), box(F(1, 2), 1, 2, 2)])
+    assert covers.tiles((), [()]) and not covers.tiles((), [])
 
 
 def test_ranges():
@@ -270,7 +318,7 @@ def test_ranges():
     where = {t: (sympy.S.Zero, sympy.S.One), b: (sympy.S.Zero, sympy.oo)}
 
     def holds(f, sign, strict):
-        return certificate._holds(certificate._span(f, where), sign, strict)
+        return ranges.holds(ranges.span_of(f, where), sign, strict)
 
     for f in (
         1 - t,
@@ -291,11 +339,195 @@ def test_ranges():
     assert not holds(t - b, 1, False) and not holds(sympy.log(b), 1, False) and not holds(b * (t - 1), 1, False)
     for f in (1 / (t - sympy.S.Half), sympy.log(t - sympy.S.Half), sympy.sqrt(t - b), sympy.atanh(b), sympy.tan(b)):
         with pytest.raises(UndecidedError):
-            certificate._span(f, where)
+            ranges.span_of(f, where)
 
 
 def test_without_flint(monkeypatch):
-    data = made("-t*log(t)")
-    monkeypatch.setattr(certify, "available", lambda: False)
+    proof = made("-t*log(t)")
+    monkeypatch.setattr(certificate.checking.certify_precision, "available", lambda: False)
     with pytest.raises(UnsupportedError, match="certify"):
-        verify(data)
+        verify(proof)
+
+
+# --- the verifier stands alone -----------------------------------------------------------------------
+
+CHECKERS = ("balls", "checking", "covers", "data", "ranges", "steps", "strips")
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_the_check_imports_nothing_of_the_finder(name):
+    tree = ast.parse((pathlib.Path(certificate.__file__).parent / f"{name}.py").read_text())
+    found = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    found |= {a.name for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+    words = {word for item in found for word in item.split(".")}
+    assert not words & {"certify", "signs", "concavity", "search", "intervals", "writing"}
+
+
+def test_the_check_passes_while_the_finder_is_broken(monkeypatch):
+    proofs = [made("exp(-t)*log(1 + t*(1 - t))", prover=by_balls), made("1 - t**t"), made("sqrt(t*(1 - t))")]
+
+    def broken(*_):
+        raise AssertionError("the verifier called the finder")
+
+    for place, names in (
+        (certify.cover, ("certify_sign", "_cover")),
+        (certify.balls.Program, ("__init__", "__call__")),
+        (certify.expansion.Expansion, ("__init__",)),
+        (fysym.signs, ("prove_sign", "_rules", "by_sturm", "bounds_of")),
+    ):
+        for name in names:
+            monkeypatch.setattr(place, name, broken)
+    assert all(verify(proof) for proof in proofs)
+
+
+EXPANDED = [
+    sympy.sin(t) - t, 1 / t - sympy.log(t), t**t, sympy.gamma(t), sympy.polygamma(1, t), sympy.tan(sympy.pi * t / 2),
+    sympy.log(1 - t) * sympy.log(t), sympy.acos(t), sympy.asin(1 - t), sympy.LambertW(t), sympy.erf(t) / t,
+    sympy.sqrt(-sympy.log(t)), sympy.tanh(1 / (1 + t)), sympy.asinh(t), sympy.atanh(t), (1 - t) ** sympy.pi, 2**t,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", EXPANDED, ids=str)
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize("order", [2, 5])
+def test_expansions_contain_the_truth(f, at, order):
+    from fractions import Fraction
+
+    delta = Fraction(1, 16)
+    with precision(300) as flint:
+        try:
+            terms = strips.Strip(t, at, delta, order, {}).expand(f)
+        except balls.Undefined:
+            pytest.skip("no expansion")
+        for k in (0, 1, 7, 40):
+            x = delta / 2**k
+            here = balls.number(x)
+            level = -here.log()
+            total = sum(c * here ** balls.ball(a, {}) * level ** balls.ball(m, {}) for (a, m), (c, _) in terms.items())
+            value = sympy.N(f.subs(t, sympy.Rational(x if at == 0 else 1 - x)), 60)
+            assert total.overlaps(flint.arb(str(value), abs(flint.arb(str(value))) * flint.arb("1e-50")))
+
+
+# --- hostile certificates ----------------------------------------------------------------------------
+
+
+def nested(depth):
+    found = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+HOSTILE = {
+    "deep": (("claims", 0, "argument", "children"), nested(100_000)),
+    "deep expression": (("claims", 0, "argument", "expression"), nested(5_000)),
+    "many boxes": (("claims", 0, "argument", "cover", "boxes"), [[["0", "1"]]] * 10**7),
+    "many claims": (("claims",), [{}] * 10**6),
+    "tower": (("claims", 0, "argument", "expression"), "10**10**10"),
+    "tower in the entropy": (("entropy",), "t*(1-t)*10**10**10"),
+    "tower as a tree": (("claims", 0, "argument", "expression"), ["Pow", ["Pow", "10", "999"], ["Pow", "10", "999"]]),
+    "gamma": (("claims", 0, "argument", "expression"), ["gamma", "99999999"]),
+    "long text": (("entropy",), "t+" * 10**6 + "t"),
+    "long number": (("claims", 0, "argument", "cover", "boxes", 0, 0, 0), "9" * 9_999),
+    "huge precision": (("claims", 0, "argument", "cover", "precision"), 10**9),
+    "huge integer": (("claims", 0, "argument", "sign"), 10**5000),
+    "huge order": (("claims", 0, "argument", "cover", "ends", 0, "order"), 10**6),
+    "nan": (("claims", 0, "argument", "cover", "precision"), float("nan")),
+    "infinite": (("claims", 0, "argument", "cover", "boxes", 0, 0, 0), float("inf")),
+    "zero division": (("claims", 0, "argument", "cover", "boxes", 0, 0, 0), "1/0"),
+    "none": (("claims", 0, "argument"), None),
+    "boolean sign": (("claims", 0, "argument", "sign"), True),
+    "text for list": (("claims",), "h'' < 0"),
+    "object": (("parameters",), object()),
+    "parameters": (("parameters",), {"t": "t > 0"}),
+    "code": (("claims", 0, "argument", "expression"), "__import__('os').system('true')"),
+    "rule": (("claims", 0, "argument", "rule"), "x" * 9_000),
+    "extra": (("claims", 0, "argument", "proved by"), "the author"),
+    "hard to read": (("entropy",), "+".join(f"Min(t**{k}, sin({k}*t))" for k in range(2, 60))),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_certificates_end_soon_with_an_error_of_ours(name):
+    path, value = HOSTILE[name]
+    bad = put(made("exp(-t)*log(1 + t*(1 - t))", prover=by_balls), path, value)
+    with contextlib.suppress(RecursionError, TypeError, ValueError):  # then it has no digest and is not read
+        bad = renewed(bad)
+    start = time.monotonic()
+    with pytest.raises(FysymError):
+        verify(bad)
+    assert time.monotonic() - start < 30
+
+
+# --- random changes ----------------------------------------------------------------------------------
+
+_MADE: list = []
+
+
+def pool():
+    if not _MADE:
+        _MADE.append(made("exp(-t)*log(1 + t*(1 - t))", prover=by_balls))
+        _MADE.append(made("sin(pi*t)/pi - t*log(t)/9", prover=by_balls))
+        _MADE.append(made("sqrt(t*(1 - t))"))
+        _MADE.append(made("-t*log(t) - (1 - t)*log(1 - t)"))
+        _MADE.append(made("(t - t**a)/(a - 1)", {"a": "a > 1"}))
+        _MADE.append(made("t**(1/3) - t**(1/2)/10 - t*9/10"))
+        _MADE.append(fysym.compile("t*(1 - t) + a*sin(9*t)/90", params={"a": "-1 <= a <= 1"}).certificate())
+        _MADE.append(fysym.compile("-t*log(t) + a*exp(-t)*log(1+t*(1-t))", params={"a": "a > 0"}).certificate())
+    return _MADE
+
+
+@st.composite
+def changed(draw):
+    """A certificate with one or two leaves changed: a digit, a sign, a character, or another leaf's value."""
+    found = draw(st.sampled_from(pool()))
+    for _ in range(draw(st.integers(1, 2))):
+        places = [(path, value) for path, value in leaves(found) if path[0] != "digest"]
+        path, value = draw(st.sampled_from(places))
+        if isinstance(value, bool):
+            other = not value
+        elif isinstance(value, int):
+            other = draw(st.sampled_from([value + 1, value - 1, -value, 2 * value]))
+        else:
+            k = draw(st.integers(0, max(0, len(value) - 1)))
+            new = draw(st.sampled_from(["", "0", "1", "7", "-", "+", "*", "/", "t", "(", value[k : k + 1] * 2]))
+            other = draw(st.sampled_from([value[:k] + new + value[k + 1 :], draw(st.sampled_from(places))[1]]))
+        found = put(found, path, other)
+    return found
+
+
+def is_true(statement):
+    """Each claim of a certificate at points all over (0, 1) and the ranges, by mpmath."""
+    h = entropy.read(statement["entropy"], statement["parameters"], Deadline(20))
+    points = [mpmath.mpf(k) / 41 for k in range(1, 41)]
+    points += [x for k in (3, 6, 9) for x in (mpmath.mpf(10) ** -k, 1 - mpmath.mpf(10) ** -k)]
+    for claim in statement["claims"]:
+        order = claim["claim"].count("'")
+        sign = 1 if ">" in claim["claim"] else -1
+        for piece in h.pieces:
+            for values in h.points[:5]:
+                f = sympy.diff(h.opened(piece.expr), h.t, order).xreplace(values)
+                g = sympy.lambdify(h.t, f, "mpmath")
+                for x in points:
+                    with mpmath.workdps(40):
+                        at = mpmath.mpf(float(piece.low)) + (mpmath.mpf(float(piece.high - piece.low))) * x
+                        if not sign * mpmath.re(g(at)) >= -(mpmath.mpf(10) ** -25):
+                            return False
+    return True
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(changed())
+def test_a_changed_certificate_fails_or_is_still_true(statement):
+    try:
+        assert verify(renewed(statement))
+    except FysymError:
+        return
+    assert is_true(statement)
+
+
+def test_the_truth_is_told_from_what_is_not():
+    assert all(is_true(statement) for statement in pool())
+    assert not is_true(put(pool()[0], ("entropy",), "t**2"))
+    assert not is_true(put(pool()[0], ("claims", 0, "claim"), "h'' > 0"))
+    assert not is_true(put(pool()[6], ("parameters", "a"), "-9 <= a <= 9"))

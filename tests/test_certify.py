@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Rational, acos, asin, atan, atanh, cos, cosh, diff, erf, exp, gamma, log, pi, sin, sqrt, tan
 
-from fysym import certify, truth
-from fysym.certify import certify_sign
+from fysym import certify, certify_precision, truth
+from fysym.certify import balls, certify_sign
 from fysym.entropy import VARIABLE as t
 
 pytest.importorskip("flint")
@@ -121,7 +121,7 @@ def test_what_has_no_ball_extension_is_left_open():
 
 
 def test_without_flint_nothing_is_certified(monkeypatch):
-    monkeypatch.setattr(certify.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(certify_precision.importlib.util, "find_spec", lambda name: None)
     assert not certify.available()
     assert certify_sign(-1 / t, t, -1, 1) is None
 
@@ -177,11 +177,11 @@ def test_the_budget_is_kept():
 
 
 def test_integer_powers_of_balls_around_zero():
-    square = certify.Program(t**2, (t,)).on(((Fraction(-1), Fraction(2)),), 53)
+    square = balls.Program(t**2, (t,)).on(((Fraction(-1), Fraction(2)),), 53)
     assert square.is_finite() and square.lower() > -1e-8 and square.upper() >= 4
-    cube = certify.Program(t**3, (t,)).on(((Fraction(-1), Fraction(2)),), 53)
+    cube = balls.Program(t**3, (t,)).on(((Fraction(-1), Fraction(2)),), 53)
     assert cube.contains(-1) and cube.contains(8)
-    assert not certify.Program(1 / t, (t,)).on(((Fraction(-1), Fraction(2)),), 53).is_finite()
+    assert not balls.Program(1 / t, (t,)).on(((Fraction(-1), Fraction(2)),), 53).is_finite()
 
 
 FUNCTIONS = [
@@ -198,11 +198,11 @@ FUNCTIONS = [
 @given(st.integers(1, 998), st.integers(1, 999))
 def test_balls_contain_the_truth(f, a, b):
     low, high = sorted((Fraction(a, 1000), Fraction(b, 1000)))
-    ball = certify.Program(f, (t,)).on(((low, high),), 80)
+    ball = balls.Program(f, (t,)).on(((low, high),), 80)
     for k in range(5):
         at = low + (high - low) * Fraction(k, 4)
         value = truth.evaluate(f, {t: Rational(at)})
-        with certify.precision(200) as flint:
+        with balls.precision(200) as flint:
             assert not ball.is_finite() or ball.overlaps(
                 flint.arb(mpmath.nstr(value, 40), flint.arb("1e-36") * (1 + abs(ball)))
             )

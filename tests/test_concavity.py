@@ -192,3 +192,28 @@ def test_a_family_is_checked_at_the_closed_ends_of_its_range():
 )
 def test_families_are_proved(family, params):
     assert fysym.compile(family, params=params).fact("strictly_concave").status == "proved"
+
+
+CERTIFIED_FAMILIES = [
+    ("exp(-t)*log(1 + a*t*(1 - t))", {"a": "1/2 < a < 1"}),
+    ("-t*log(t) + a*exp(-t)*log(1 + t*(1 - t))", {"a": "a >= 0"}),
+    ("t*(1 - t) + sin(a*t)/9", {"a": "0 < a < 3"}),
+]
+
+
+@pytest.mark.parametrize(("family", "params"), CERTIFIED_FAMILIES, ids=[h for h, _ in CERTIFIED_FAMILIES])
+def test_families_are_certified_over_their_range(family, params, monkeypatch):
+    pytest.importorskip("flint")
+    clock = Deadline(20)
+    entropy = read(family, params, clock)
+    verdict = decide(entropy, clock)
+    assert verdict.fact.status == "certified" and "boxes" in verdict.fact.evidence or "1 box" in verdict.fact.evidence
+    monkeypatch.setattr("fysym.certify.available", lambda: False)
+    assert decide(entropy, Deadline(20)).fact.status == "sampled"
+
+
+def test_a_family_wrong_at_one_corner_is_not_certified():
+    """h'' = -2 + a^2 sin(a t)/9 is positive for a near 5 in a part of (0, 1) only."""
+    clock = Deadline(10)
+    with pytest.raises(fysym.NotConcaveError):
+        decide(read("t*(1 - t) - sin(a*t)/9", {"a": "0 < a < 5"}, clock), clock)

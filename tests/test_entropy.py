@@ -183,3 +183,13 @@ def test_an_out_of_range_value_names_the_range():
 def test_huge_expressions_are_refused_at_once():
     with pytest.raises(FysymError):
         entropy(sympy.Add(*[sin(k * x) for k in range(1, 1500)]))
+
+
+def test_pieces_with_the_same_derivative_are_joined():
+    """Else SymPy joins their conditions by Or, which no emitter prints."""
+    found = entropy("Min(t, 1/2) - t**2 - Max(0, t - 3/4)**2")
+    assert len(found.pieces) == 3
+    curvature = found.whole(lambda h: sympy.diff(h, t, 2))
+    assert curvature == sympy.Piecewise((-2, t < Rational(3, 4)), (-4, True))
+    assert not curvature.has(sympy.Or)
+    assert found.whole(lambda h: sympy.diff(h, t, 3)) == 0

@@ -33,6 +33,7 @@ NUMBERS = [
     (np.float32(0.1), Rational(1, 10)),
     (sympy.Float("0.1"), Rational(1, 10)),
     (sympy.Float("0.1", 50), Rational(1, 10)),
+    (sympy.Float("1e-400", 15), Rational(1, S(10) ** 400)),
     (sympy.sqrt(2), sympy.sqrt(2)),
     (sympy.pi * 1.5, 3 * sympy.pi / 2),
 ]

@@ -157,3 +157,13 @@ def test_the_smallest_of_several_pieces():
 def test_square_roots_at_one():
     reg = fysym.compile("(1-t)**(3/10)")
     assert reg.sparsity == "faces" and reg.slopes == (1 - R(3, 10), -oo)
+
+
+def test_the_shape_of_the_inverse_is_certified_for_a_family(monkeypatch):
+    """The third derivative 1/t^2 - a^2 cos(a t) is positive, which the prover leaves open."""
+    pytest.importorskip("flint")
+    family, params = "-t*log(t) + sin(a*t)/a", {"a": "1/2 < a < 3/2"}
+    fact = fysym.compile(family, params=params, deadline=20).fact("inverse_shape")
+    assert (fact.value, fact.status) == ("convex", "certified") and "ball arithmetic" in fact.evidence
+    monkeypatch.setattr("fysym.certify.available", lambda: False)
+    assert fysym.compile(family, params=params).fact("inverse_shape") is None

@@ -30,18 +30,18 @@ METHODS = (
 )
 SELF_CHECK = '''
 def self_check() -> None:
-    """Compare predictions with values known to 50 digits, and the gradient with differences of the loss."""
-    for theta, expected in CHECKS:
+    """Compare predictions with values known to 40 digits, and the gradient with differences of the loss."""
+    for theta, expected, allowed in CHECKS:
         theta, expected = np.array(theta), np.array(expected)
         p = predict(theta)
-        assert np.abs(p - expected).max() <= 1e-12, (theta, p, expected)
+        assert np.abs(p - expected).max() <= allowed, (theta, p, expected)
         assert abs(p.sum() - 1.0) <= 1e-14, (theta, p.sum())
         y = np.full(len(theta), 1.0 / len(theta))
         direction = np.linspace(-1.0, 1.0, len(theta))
         ahead, behind = (loss(theta + step * direction, y) for step in (1e-6, -1e-6))
         slope_of_loss = float(grad(theta, y) @ direction)
         assert abs((ahead - behind) / 2e-6 - slope_of_loss) <= 1e-6 * max(1.0, abs(slope_of_loss)), theta
-    print(f"self-check passed: {len(CHECKS)} predictions agree with values known to 50 digits")
+    print(f"self-check passed: {len(CHECKS)} predictions agree with values known to 40 digits")
 
 
 if __name__ == "__main__":
@@ -49,11 +49,11 @@ if __name__ == "__main__":
 '''
 
 
-def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any]]) -> str:
+def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any, float]]) -> str:
     """The text of a module that needs NumPy, and SciPy where a special function does, and nothing else.
 
-    `header` are lines about the entropy, put in comments; `checks` are pairs of scores and the
-    prediction to expect, which `python module.py` compares.
+    `header` are lines about the entropy, put in comments; `checks` are scores, the prediction to expect and
+    how far from it code may be, which `python module.py` compares.
     """
     scalars = _scalars(program)
     scipy = "from scipy import special\n" if "special." in scalars else ""
@@ -81,7 +81,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         *(f"{name} = KERNEL.{name}" for name in METHODS),
         "",
         "CHECKS: list[Any] = [",
-        *(f"    ({list(theta)!r}, {list(expected)!r})," for theta, expected in checks),
+        *(f"    ({theta!r}, {expected!r}, {allowed!r})," for theta, expected, allowed in checks),
         "]",
         "",
         SELF_CHECK,

@@ -98,7 +98,7 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
     unbounded = np.isposinf(largest)
     if unbounded.any():
         x[unbounded] = np.where(np.isposinf(theta[unbounded]), 0.0, -np.inf)
-    masked = np.isneginf(x)
+    masked = np.isneginf(x) & (np.isneginf(theta) | unbounded[:, None])
     bad = np.isnan(largest) | np.isneginf(largest)
     x[bad] = 0.0
     if f.exponential is not None:
@@ -109,7 +109,9 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
     tau = largest + (u - f.anchor)
     for array in (p, s, tau):
         array[bad] = np.nan
-    return SimpleNamespace(p=p, s=s, tau=tau, masked=masked, top=top)
+    far = np.isneginf(x) & ~masked  # the difference of two scores is larger than a double can be
+    half = 0.5 * theta - 0.5 * largest[:, None] if far.any() else None
+    return SimpleNamespace(p=p, s=s, tau=tau, masked=masked, top=top, far=far, half=half)
 
 
 def exponential_threshold(f: Any, x: Any) -> tuple[Any, Any]:
@@ -246,6 +248,8 @@ def gap(f: Any, solved: Any, y: Any) -> Any:
     if f.covalue is not None:
         at_p[rows, solved.top] = np.where(rest > 0.0, f.covalue(inside(rest)), f.value_high)
     terms = np.where((p == y) & (move == 0.0), 0.0, np.maximum(s * move - (at_p - value(f, y)), 0.0))
+    if solved.half is not None:
+        terms = np.where(solved.far, 2.0 * y * -solved.half, terms)
     terms = np.where(solved.masked, np.where(y > 0.0, np.inf, 0.0), terms)
     total = terms.sum(axis=1)
     total[np.isnan(p).any(axis=1)] = np.nan
@@ -311,11 +315,13 @@ def score_rows(f: Any, y: Any, p: Any) -> Any:
 def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
     """Any array-like to `rows` (n, d) in float64 that are ours to change, with what it takes to undo that."""
     if isinstance(array, np.ma.MaskedArray):
+        if what != "theta" and np.ma.is_masked(array):
+            raise InputError(f"{what} has masked entries; only scores may be masked (they count as -inf)")
         array = np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), -np.inf)
     try:
         array = np.asarray(array)
-        if array.dtype == object and any(entry is None for entry in array.flat):
-            raise TypeError("it contains None")
+        if array.dtype == object and any(entry is None or isinstance(entry, (str, bytes)) for entry in array.flat):
+            raise TypeError("it contains None or text")
         if array.dtype == object or array.dtype.kind in "biu":
             array = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -324,6 +330,8 @@ def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
         raise InputError(f"{what} must be an array of real numbers, not of {array.dtype}")
     if array.ndim == 0:
         raise InputError(f"{what} must have at least one dimension, of the classes; got a single number")
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        raise InputError(f"axis must be an integer, not {axis!r}")
     if not -array.ndim <= axis < array.ndim:
         raise InputError(f"axis {axis} does not exist in {what} of shape {array.shape}")
     if array.shape[axis] == 0:
@@ -347,6 +355,8 @@ def back_batch(given: Any, values: Any) -> Any:
 
 def targets(y: Any, given: Any) -> Any:
     """Labels or proportions to rows of proportions (n, d), checked."""
+    if np.ma.is_masked(y):
+        raise InputError("y has masked entries; only scores may be masked (they count as -inf)")
     try:
         array = np.asarray(y)
     except ValueError as error:

@@ -1,0 +1,222 @@
+"""How wrong emitted code is: its worst errors against the truth, in units in the last place, and where they occur."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import truth
+from .reference import Reference
+
+# Probabilities that rows are built around; the float32 ones stay inside its range.
+TINY = {
+    np.float64: (1e-300, 1e-100, 1e-30, 1e-16, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2),
+    np.float32: (1e-30, 1e-9, 1e-6, 1e-3),
+}
+SHARES = ((1, 1), (3, 1), (1, 2, 5), (4, 3, 2, 1), (70, 20, 9, 1), (1,) * 7, (997, 1, 1, 1), (40, 30, 20, 6, 3, 1))
+# Relative errors are stated for probabilities above this, where the scores determine them that well.
+SMALL = 1e-12
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The worst error of one function of one target in one precision.
+
+    `ulps` counts units of the larger of the spacing of floats at the true value and of what a change of the scores
+    by one unit in their last places does to it: about 1 is the best a program can do. `relative` is the worst
+    relative error of probabilities above 1e-12 that are determined so well by the scores; None for losses.
+    `theta` is the row of the worst error, `index` the class, and `got` and `expected` the numbers.
+    """
+
+    target: str
+    dtype: str
+    function: str
+    ulps: float
+    relative: float | None
+    theta: tuple[float, ...]
+    index: int
+    got: float
+    expected: float
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{x:.6g}" for x in self.theta)
+        relative = "" if self.relative is None else f", relative {self.relative:.2g} above {SMALL:g}"
+        where = f"class {self.index} of theta = ({shown})"
+        return (
+            f"{self.target} {self.dtype} {self.function}: {self.ulps:.3g} ulps{relative}; "
+            f"worst at {where}: {self.got:.17g}, truth {self.expected:.17g}"
+        )
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What was measured: one Measurement for each target, precision and function."""
+
+    measurements: tuple[Measurement, ...]
+    rows: int
+
+    @property
+    def worst(self) -> Measurement:
+        """The measurement with the most ulps."""
+        return max(self.measurements, key=lambda m: m.ulps)
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self.measurements)
+
+    def __str__(self) -> str:
+        return "\n".join([f"measured on {self.rows} rows of scores against the truth", *map(str, self.measurements)])
+
+
+def error_in(units: Any, got: float, exact: Any) -> float:
+    """|got - exact| in the given units; inf where `got` is not a number."""
+    return float(abs(truth.context().mpf(float(got)) - exact) / units) if np.isfinite(got) else np.inf
+
+
+def worst_error(
+    function: Callable[[Any], Any], points: Sequence[float], truths: Sequence[Any], units: Sequence[Any]
+) -> tuple[float, float]:
+    """The worst error of a function of one number in the given units, and where."""
+    try:
+        with np.errstate(all="ignore"):
+            values = np.broadcast_to(function(np.array(points)), (len(points),))
+    except Exception:  # code that does not run is as wrong as can be
+        return np.inf, 0.0
+    worst, at = 0.0, 0.0
+    for x, value, exact, unit in zip(points, values, truths, units, strict=True):
+        error = error_in(unit, value, exact)
+        if not error <= worst:
+            worst, at = error, x
+    return worst, at
+
+
+@dataclass(frozen=True)
+class Row:
+    """Scores, and the truth about them: predictions, the units of their errors, and the loss of a label."""
+
+    theta: tuple[float, ...]
+    p: list[Any]
+    units: list[Any]
+    label: int
+    loss: Any
+    loss_unit: Any
+
+
+def rows(derivation: Any, dtype: Any) -> list[Row]:
+    """Rows over the whole range: tiny and ordinary probabilities, scores at the cut-off and at the margin."""
+    found = []
+    references: dict[Any, Reference] = {}
+    for places, least, p in chosen(dtype):
+        if (places, least) not in references:
+            references[places, least] = Reference(derivation.entropy, derivation.theory, places, least)
+        reference = references[places, least]
+        with reference.ctx.workdps(reference.working):
+            exact = [reference.ctx.mpf(x) for x in p]
+            exact[-1] = 1 - reference.ctx.fsum(exact[:-1])
+            scores = [reference.slope(x) if x > 0 else reference.low for x in exact]
+        with np.errstate(all="ignore"):
+            theta = [dtype(float(x)) for x in scores]
+        if not np.isfinite(theta).all():
+            continue
+        found.append(_row(reference, theta, exact))
+        if 0 in p:  # on the cut-off; also a little above and below it
+            j = p.index(0)
+            for towards in (np.inf, -np.inf):
+                moved = list(theta)
+                moved[j] = np.nextafter(theta[j], dtype(towards))
+                found.append(_row(reference, moved, exact))
+    first = references[20, 20]
+    if first.ctx.isfinite(first.high - first.low):
+        margin = dtype(float(first.high - first.low))
+        for gap in (margin, np.nextafter(margin, dtype(0)), margin * dtype(0.999)):
+            found.append(_row(first, [gap, dtype(0), dtype(0)], None))
+    return found
+
+
+def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
+    """Scores, their true prediction, and how far from it code may be: what an emitted module checks itself with."""
+    reference = Reference(derivation.entropy, derivation.theory)
+    found = []
+    for parts in SHARES[:5]:
+        p = [reference.ctx.mpf(part) / sum(parts) for part in parts]
+        theta = [float(reference.slope(t)) for t in p]
+        if np.isfinite(theta).all():
+            rounding = float(np.spacing(np.abs(theta)).max())  # of the scores; each moves a prediction by at most
+            steepest = float(max(1 / reference.curvature(t) for t in p))  # this
+            found.append((theta, [float(t) for t in p], max(1e-12, 4 * rounding * steepest)))
+    return found
+
+
+def chosen(dtype: Any) -> Iterator[tuple[int, int, list[Any]]]:
+    """Probabilities to build rows around, after the `places` and `least` of a Reference for them."""
+    for parts in SHARES:
+        yield 20, 20, [part / sum(parts) for part in parts]
+    yield 20, 20, [0, 0.375, 0.625]
+    yield 20, 20, [0, 0, 0.25, 0.75]
+    for tiny in TINY[dtype]:
+        least = max(20, 10 - round(math.log10(tiny)))
+        yield 20, least, [tiny, 0.375, 0.625]
+        if tiny > 1e-50:
+            yield least, least, [tiny, tiny / 3, 1 - tiny]
+
+
+def _row(reference: Reference, theta: list[Any], guess: list[Any] | None) -> Row:
+    ctx = reference.ctx
+    scores = [float(x) for x in theta]
+    p, tau = reference.solve(scores, guess)
+    step = float(max(np.spacing(np.abs(x)) for x in theta))
+    spacing = type(theta[0])
+    units = []
+    with ctx.workdps(reference.working):
+        for x, t in zip(scores, p, strict=True):
+            moved = [reference.inverse(x - tau + sign * step, t) for sign in (1, -1)]
+            units.append(max(abs(moved[0] - moved[1]), ctx.mpf(float(np.spacing(spacing(float(t)))))))
+        label = min(range(len(p)), key=lambda k: abs(p[k] - 0.3))
+        y = [float(k == label) for k in range(len(p))]
+        loss = reference.loss(scores, p, y)
+        moves = ctx.fsum(abs(a - b) for a, b in zip(p, y, strict=True)) * step
+        loss_unit = max(moves, ctx.mpf(float(np.spacing(spacing(float(loss))))))
+    return Row(tuple(scores), p, units, label, loss, loss_unit)
+
+
+def measure(derivation: Any, targets: dict[str, Any]) -> Accuracy:
+    """The accuracy of modules with `predict` and `loss`, named by their targets."""
+    results = []
+    count = 0
+    for dtype in (np.float64, np.float32):
+        known = rows(derivation, dtype)
+        count += len(known)
+        for target, module in targets.items():
+            results.append(_predictions(known, target, module, dtype))
+            if any(np.isfinite(float(row.loss)) for row in known):
+                results.append(_losses(known, target, module, dtype))
+    return Accuracy(tuple(results), count)
+
+
+def _predictions(known: list[Row], target: str, module: Any, dtype: Any) -> Measurement:
+    worst = (-1.0, known[0], 0, 0.0)
+    relative = 0.0
+    for row in known:
+        p = module.predict(np.array(row.theta, dtype=dtype))
+        for j, (got, exact, unit) in enumerate(zip(p, row.p, row.units, strict=True)):
+            error = error_in(unit, got, exact)
+            if not error <= worst[0]:
+                worst = (error, row, j, float(got))
+            if exact > SMALL and unit <= 1e-12 * exact * float(np.finfo(dtype).eps / np.finfo(np.float64).eps):
+                relative = max(relative, error_in(exact, got, exact))
+    ulps, row, j, got = worst
+    return Measurement(target, np.dtype(dtype).name, "predict", ulps, relative, row.theta, j, got, float(row.p[j]))
+
+
+def _losses(known: list[Row], target: str, module: Any, dtype: Any) -> Measurement:
+    worst = (-1.0, known[0], 0.0)
+    for row in known:
+        if np.isfinite(float(row.loss)):
+            got = module.loss(np.array(row.theta, dtype=dtype), row.label)
+            error = error_in(row.loss_unit, got, row.loss)
+            worst = worst if error <= worst[0] else (error, row, float(got))
+    ulps, row, got = worst
+    return Measurement(target, np.dtype(dtype).name, "loss", ulps, None, row.theta, row.label, got, float(row.loss))

@@ -1,0 +1,206 @@
+"""`verify`: each claim of a certificate is tied to its entropy and re-checked, by other code than that which found it.
+
+The digest guards against accidents only: a forger can renew it, but cannot make a false step pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy import S
+
+from .. import certify_precision, deadline, entropy
+from ..entropy import VARIABLE as T
+from ..errors import FysymError, UndecidedError, UnsupportedError
+from . import covers, data, steps
+from .data import SECONDS, CertificateError, Step
+from .ranges import environment, holds, span_of
+
+MOST_SECONDS = 120.0  # for one certificate
+
+
+def verify(certificate: dict[str, Any]) -> bool:
+    """True when every claim of the certificate was re-checked; otherwise an error that says what fails."""
+    return bool(examine(certificate))
+
+
+def examine(certificate: dict[str, Any]) -> list[str]:
+    """How each step of a certificate was re-checked, one line a step; raises like `verify`."""
+    if not certify_precision.available():
+        raise UnsupportedError("certificates are checked with python-flint; install fysym[certify]")
+    try:
+        return deadline.run(_examine, certificate, seconds=MOST_SECONDS)
+    except FysymError:
+        raise
+    except deadline.StepTimeout:
+        raise UndecidedError("the certificate could not be re-checked in time") from None
+    except Exception as error:  # data of any shape may come in
+        raise CertificateError(f"the certificate is malformed ({type(error).__name__}: {str(error)[:120]})") from error
+
+
+def _examine(certificate: dict[str, Any]) -> list[str]:
+    data.measure(certificate)
+    form, version = data.field(certificate, "format", str), data.field(certificate, "version", int)
+    if (form, version) != (data.FORMAT, data.VERSION):
+        raise CertificateError(f"this is not a {data.FORMAT} of version {data.VERSION}")
+    data.keys(certificate, "format", "version", "entropy", "parameters", "substitutions", "claims", "digest")
+    if data.field(certificate, "digest", str) != data.digest({k: v for k, v in certificate.items() if k != "digest"}):
+        raise CertificateError("the certificate was changed after it was made: its digest does not match")
+    params = data.field(certificate, "parameters", dict)
+    if not all(type(text) is str for text in params.values()):
+        raise CertificateError("the range of a parameter is a text")
+    h = entropy.read(data.field(certificate, "entropy", str), params, deadline.Deadline(SECONDS))
+    _check_substitutions(data.field(certificate, "substitutions", dict), h)
+    places = list(_places(h))
+    lines: list[str] = []
+    claims = data.field(certificate, "claims", list)
+    for number, claim in enumerate(claims, 1):
+        lines += [f"claim {number}: {data.field(claim, 'claim', str)}", *_check_claim(claim, h, places)]
+    for place in places:
+        if not place.claimed:
+            raise CertificateError(f"nothing is claimed about h''{place.face}{place.piece}")
+        lines += _check_place(place)
+    return lines
+
+
+def _check_substitutions(given: dict[str, Any], h: entropy.Entropy) -> None:
+    if set(given) != {p.name for p in h.parameters}:
+        raise CertificateError("the substitutions do not fit the parameters")
+    for p in h.parameters:
+        if data.expression(given[p.name], {p.coordinate.name: p.coordinate}) != p.opened:
+            raise CertificateError(f"the substitution of {p.name} should read: {p.opened}")
+
+
+@dataclass
+class _Place:
+    """One smooth piece of the entropy, inside the ranges of its parameters or at a closed end of one."""
+
+    face: str
+    piece: str
+    plain: sympy.Expr
+    opened: sympy.Expr
+    parameters: tuple[entropy.Parameter, ...]
+    claimed: bool = False
+
+
+def _places(h: entropy.Entropy, face: str = "") -> Iterator[_Place]:
+    edges = [S.Zero, *(piece.high for piece in h.pieces)]
+    if [piece.low for piece in h.pieces] != edges[:-1] or edges[-1] != 1:
+        raise UndecidedError("the smooth pieces of the entropy do not fill (0, 1)")
+    for left, right in zip(h.pieces, h.pieces[1:], strict=False):
+        _check_kink(h, right.expr - left.expr, left.high)
+    for piece in h.pieces:
+        plain = replace(piece, expr=piece.expr + sympy.expand(h.affine)).stretched(h.t)
+        yield _Place(face, f" on ({piece.low}, {piece.high})", plain, h.opened(plain), h.parameters)
+    for values in h.faces():
+        at = "".join(f" at {name} = {value}" for name, value in values.items())
+        yield from _places(entropy.bind(h, values, deadline.Deadline(SECONDS)), face + at)
+
+
+def _check_kink(h: entropy.Entropy, step: sympy.Expr, at: sympy.Expr) -> None:
+    """From one piece to the next h does not jump and its slope does not rise."""
+    jump, rise = (h.opened(sympy.diff(step, T, order).subs(T, at)) for order in (0, 1))
+    if not _is_same(jump, S.Zero):
+        raise UndecidedError(f"that h is continuous at t = {at} could not be re-checked")
+    if not _is_same(rise, S.Zero) and not holds(span_of(rise, environment(rise)), -1, False):
+        raise UndecidedError(f"that the slope of h falls at t = {at} could not be re-checked")
+
+
+def _check_place(place: _Place) -> Iterator[str]:
+    """h has neither a pole nor an undefined value inside: the sign of h'' alone does not tell."""
+    where = f"h{place.face}{place.piece} is smooth: "
+    spans = {T: (S.Zero, S.One), **{p.symbol: (p.range.low, p.range.high) for p in place.parameters}}
+    for form, domain in ((place.plain, spans), (place.opened, environment(place.opened))):
+        try:
+            span_of(form, domain)
+            yield where + "by ranges of its parts"
+            return
+        except UndecidedError:
+            continue
+    ranges = tuple((_outward(p.range.low, -1), _outward(p.range.high, 1)) for p in place.parameters)
+    symbols = (T, *(p.symbol for p in place.parameters))
+    if not covers.is_smooth(place.plain, symbols, ranges):
+        raise UndecidedError(f"that h is smooth inside (0, 1) could not be re-checked{place.face}{place.piece}")
+    yield where + "by boxes and strips"
+
+
+def _outward(value: sympy.Expr, side: int) -> Fraction:
+    """The end of a range as a fraction, an irrational one rounded outward."""
+    if not value.is_finite:
+        raise UndecidedError("that h is smooth for an infinite range of a parameter could not be re-checked")
+    if value.is_Rational:
+        return Fraction(int(value.p), int(value.q))
+    return Fraction(int(sympy.floor(value * 2**64)) + (side > 0), 2**64)
+
+
+RELATIONS = {"< 0": (-1, True), "<= 0": (-1, False), "> 0": (1, True), ">= 0": (1, False)}
+
+
+def _check_claim(claim: Any, h: entropy.Entropy, places: list[_Place]) -> Iterator[str]:
+    """The words, the argument and the entropy must fit each other, and the argument must hold."""
+    data.keys(claim, "claim", "interval", "argument")
+    words = data.field(claim, "claim", str)
+    match = re.fullmatch(r"h('{1,4}) ([<>]=? 0)", words)
+    if match is None:
+        raise CertificateError(f"the claim {words[:60]!r} is not about a derivative of h, so it cannot be checked")
+    if data.field(claim, "interval", list) != ["0", "1"]:
+        raise CertificateError(f"the interval of the claim {words!r} is not (0, 1)")
+    raw = data.field(claim, "argument", dict)
+    whole = data.field(raw, "rule", str) == "ball arithmetic"
+    symbols = [
+        T,
+        *([p.symbol for p in h.parameters] if whole else [steps.X, *(p.coordinate for p in h.parameters)]),
+    ]
+    argument = data.step(raw, {s.name: s for s in symbols})
+    sign, strict = RELATIONS[match[2]]
+    if argument.sign != sign or (strict and not argument.strict):
+        raise CertificateError(f"the argument does not prove the claim {words!r}")
+    order = len(match[1])
+    place = _find(argument, order, places)
+    yield f"  the expression is h{match[1]} of the entropy{place.face}{place.piece}"
+    if argument.cover is not None:
+        if argument.children:
+            raise CertificateError("a cover rests on no other step")
+        yield "  " + covers.check(argument.cover, argument.expr, sign)
+    else:
+        yield from ("  " + line for line in steps.check(argument))
+    for other in places:
+        covered = other is place or (argument.cover is not None and other.face.startswith(place.face))
+        other.claimed |= order == 2 and sign < 0 and covered and other.piece == place.piece
+
+
+def _find(argument: Step, order: int, places: list[_Place]) -> _Place:
+    """The place whose derivative of h is the expression, for all its parameters; one without a claim goes first.
+
+    Proofs use the positive coordinates of the parameters; covers use the parameters and must hold their ranges.
+    """
+    for place in sorted(places, key=lambda place: place.claimed):
+        if argument.cover is not None:
+            spans = dict(zip(argument.cover.symbols[1:], argument.cover.ranges, strict=True))
+            used = [p for p in place.parameters if argument.expr.has(p.symbol)]
+            if not all(_within(p.range, spans.get(p.symbol)) for p in used):
+                continue
+        derivative = sympy.diff(place.opened if argument.cover is None else place.plain, T, order)
+        if derivative == argument.expr or (
+            derivative.free_symbols == argument.expr.free_symbols and _is_same(derivative, argument.expr)
+        ):
+            return place
+    raise CertificateError(
+        f"{steps.short(argument.expr)} is not h{chr(39) * order} of the entropy for all its parameters"
+    )
+
+
+def _is_same(a: sympy.Expr, b: sympy.Expr) -> bool:
+    try:
+        return bool(steps.same(a, b))
+    except FysymError:
+        return False
+
+
+def _within(span: Any, box: tuple[Fraction, Fraction] | None) -> bool:
+    return box is not None and bool(span.low >= sympy.Rational(box[0]) and span.high <= sympy.Rational(box[1]))

@@ -1,0 +1,133 @@
+"""Predictions and losses to as many digits as it takes: the truth that emitted code is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import sympy
+
+from . import truth
+from .entropy import Entropy
+from .theory import Theory
+
+DIGITS = 40
+LEAST = sympy.Rational(1, 10**400)  # smaller probabilities count as 0
+Number: TypeAlias = Any  # an mpf
+
+
+class Reference:
+    """An entropy without free parameters, by its exact formulas only: no closed form of an inverse is used.
+
+    With g = -h, a prediction is p_j = q(theta_j - tau), where g'(q(s)) = s. Both q and tau are roots of increasing
+    functions, found by Newton's method inside a bracket. `least` is the order of magnitude of the least probability
+    to be resolved, and `places` how many zeros a distance to 1 may have behind the point.
+    """
+
+    def __init__(self, entropy: Entropy, theory: Theory, places: int = 20, least: int = 20) -> None:
+        t = entropy.t
+        self.t = t
+        self.places = places
+        self.ctx = truth.context()
+        self.working = DIGITS + 2 * max(places, least)
+        self._value = entropy.whole(lambda h: -h)
+        self._slope = entropy.whole(lambda h: -sympy.diff(h, t))
+        self._curvature = entropy.whole(lambda h: -sympy.diff(h, t, 2))
+        self.low, self.high = (self._number(-theory.value(f"slope_at_{end}")) for end in (0, 1))
+        self.ends = tuple(self._number(-theory.value(f"value_at_{end}")) for end in (0, 1))
+        self.kinks = []
+        for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
+            slopes = (self._number(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
+            self.kinks.append((self._number(left.high), *slopes))
+
+    def _number(self, expr: sympy.Expr) -> Number:
+        if expr.is_infinite:
+            return self.ctx.inf if expr is sympy.oo else -self.ctx.inf
+        return truth.evaluate(expr, {}, self.working)
+
+    def value(self, t: Number) -> Number:
+        """g(t) on [0, 1]."""
+        return self.ends[int(t)] if t in (0, 1) else truth.evaluate(self._value, {self.t: t}, self.working)
+
+    def slope(self, t: Number) -> Number:
+        """g'(t) on (0, 1)."""
+        return truth.evaluate(self._slope, {self.t: t}, self.working)
+
+    def curvature(self, t: Number) -> Number:
+        """g''(t) on (0, 1)."""
+        return truth.evaluate(self._curvature, {self.t: t}, self.working)
+
+    def inverse(self, s: Number, guess: Number = None) -> Number:
+        """q(s), 0 at or below the slope at 0 and 1 at or above that at 1."""
+        ctx = self.ctx
+        with ctx.workdps(self.working):
+            if s <= self.low or s >= self.high:
+                return ctx.mpf(int(s >= self.high))
+            if self.slope(LEAST) >= s:
+                return ctx.zero
+            low, high = -400 * ctx.ln10, self.places * ctx.ln10  # of x = log(t/(1-t))
+            for at, before, after in self.kinks:
+                if before <= s <= after:
+                    return at
+                edge = ctx.log(at / (1 - at))
+                low, high = (max(low, edge), high) if s > after else (low, min(high, edge))
+            x = ctx.zero
+            if guess is not None and 0 < guess < 1:
+                x = ctx.log(guess / (1 - guess))
+            x = x if low < x < high else (low + high) / 2
+            close, last = ctx.mpf(10) ** -(DIGITS + self.places), ctx.inf
+            while True:
+                t = 1 / (1 + ctx.exp(-x))
+                miss = self.slope(t) - s
+                low, high = (x, high) if miss < 0 else (low, x)
+                rate = self.curvature(t) * t * (1 - t)
+                step = -miss / rate if rate > 0 else ctx.inf
+                if abs(step) <= close or high - low <= close:
+                    return t
+                good = low < x + step < high and abs(step) < last / 2
+                last = abs(step) if good else ctx.inf
+                x = x + step if good else (low + high) / 2
+
+    def solve(self, theta: Sequence[float], guess: Sequence[Number] | None = None) -> tuple[list[Number], Number]:
+        """The prediction for finite scores, and its tau; `guess` only saves time."""
+        ctx = self.ctx
+        with ctx.workdps(self.working):
+            scores = [ctx.mpf(x) for x in theta]
+            top = max(scores)
+            p: list[Number] = list(guess) if guess is not None else [None] * len(scores)
+
+            def excess(at: Number) -> Number:
+                p[:] = [self.inverse(x - at, start) for x, start in zip(scores, p, strict=True)]
+                return ctx.fsum(p) - 1
+
+            low, high = top - self.high, top - self.slope(ctx.mpf(1) / len(scores)) if len(scores) > 1 else top
+            if ctx.isfinite(low) and excess(low) <= 0:
+                return p, low  # one class takes everything
+            tau = min(max(ctx.zero, low), high) if guess is not None else high
+            nearly = 1 - ctx.mpf(10) ** -self.places
+            reach, last = ctx.one, ctx.inf
+            close = ctx.mpf(10) ** (5 - DIGITS - self.places)
+            while True:
+                over = excess(tau)
+                low, high = (tau, high) if over >= 0 else (low, tau)
+                inner = [(t, 1 / self.curvature(min(t, nearly))) for t in p if t > 0]
+                weight = ctx.fsum(w for _, w in inner)
+                step = over / weight if weight > 0 else ctx.inf
+                settled = all(abs(step) * w <= ctx.mpf(10) ** -25 * min(t, 1 - t) for t, w in inner if t < 1)
+                if (settled and max(p) < 1) or abs(over) <= close or high - low <= close**3:
+                    return p, tau
+                good = low <= tau + step <= high and abs(over) < last / 2
+                last = abs(over) if good else ctx.inf
+                if good:
+                    tau += step
+                elif ctx.isfinite(low):
+                    tau = (low + high) / 2
+                else:
+                    tau, reach = high - reach, 2 * reach
+
+    def loss(self, theta: Sequence[float], p: Sequence[Number], y: Sequence[float]) -> Number:
+        """sum_j theta_j (p_j - y_j) - g(p_j) + g(y_j)."""
+        ctx = self.ctx
+        with ctx.workdps(self.working):
+            rows = zip(map(ctx.mpf, theta), p, map(ctx.mpf, y), strict=True)
+            return ctx.fsum(x * (a - b) - self.value(a) + self.value(b) for x, a, b in rows)

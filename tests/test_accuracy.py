@@ -1,0 +1,106 @@
+"""Measured accuracy: what accuracy() reports, that its truth is the tests' truth, and that bad code is not used."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+
+import fysym
+from fysym import accuracy
+from fysym.reference import Reference
+
+from .oracle import MEMBERS, member, member_oracle
+
+# Beyond the catalog: flat at 0, infinite slope at 1, both, a kink, cancellation at both ends.
+OTHERS = ["t - t**9", "t*sqrt(1-t)", "t**(1/3)*(1-t)**(1/2)", "min(t, 1-t) + t*(1-t)", "sqrt(1 - t**2)", "log(cos(t))"]
+
+
+def regularizer(name: str) -> Any:
+    return member(name) if name in MEMBERS else fysym.compile(name)
+
+
+@pytest.mark.parametrize("name", [*MEMBERS, *OTHERS])
+def test_code_is_as_accurate_as_promised(name: str) -> None:
+    measured = regularizer(name).accuracy()
+    assert {(m.dtype, m.function) for m in measured} == {
+        (dtype, function) for dtype in ("float64", "float32") for function in ("predict", "loss")
+    }
+    for m in measured:
+        assert m.ulps <= 16, str(m)
+        if m.function == "predict":
+            assert m.relative <= (1e-11 if m.dtype == "float64" else 2e-6), str(m)
+
+
+def test_the_table_says_where() -> None:
+    measured = member("gini").accuracy()
+    worst = measured.worst
+    assert worst in tuple(measured)
+    assert worst.ulps == max(m.ulps for m in measured)
+    text = str(measured)
+    assert len(text.splitlines()) == 1 + len(tuple(measured))
+    assert f"class {worst.index} of theta" in text and "truth" in text
+
+
+@pytest.mark.parametrize("name", ["shannon", "gini", "fermi_dirac", "tsallis_3", "gini_sine", "hellinger"])
+def test_the_reference_agrees_with_the_oracle(name: str) -> None:
+    reg, oracle = member(name), member_oracle(name)
+    reference = Reference(reg.derivation.entropy, reg.derivation.theory)
+    rng = np.random.default_rng(3)
+    for theta in (rng.normal(size=2), 3 * rng.normal(size=5), np.array([20.0, 0.0, -1.0]), np.zeros(4)):
+        p, tau = reference.solve(theta.tolist())
+        exact = oracle.solve(theta)
+        with mpmath.workdps(50):
+            for a, b in zip(p, exact.p, strict=True):
+                assert abs(mpmath.mpf(a) - b) <= mpmath.mpf(10) ** -24 * b
+            y = [0.0] * (len(theta) - 1) + [1.0]
+            loss = reference.loss(theta.tolist(), p, y)
+            assert abs(mpmath.mpf(loss) - oracle.loss(exact, len(theta) - 1)) < mpmath.mpf(10) ** -24
+
+
+def test_rows_reach_the_ends_of_the_range() -> None:
+    dense = accuracy.rows(member("shannon").derivation, np.float64)
+    assert min(min(row.p) for row in dense) < 1e-299
+    sparse = accuracy.rows(member("gini").derivation, np.float64)
+    assert any(0 < min(row.p) < 1e-15 for row in sparse), "a score just above the cut-off"
+    assert any(max(row.p) == 1 for row in sparse), "a gap of at least the margin"
+
+
+def with_error(reg: Any, change: Any) -> Any:
+    module = reg._module
+    return SimpleNamespace(predict=lambda theta: change(module.predict(theta)), loss=module.loss)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p * (1 + 1e-13),
+        lambda p: np.where(p < 1e-250, 0.0, p),
+        lambda p: np.where(p == p.min(), p + 1e-14, p),
+        lambda p: p * np.nan,
+    ],
+)
+def test_errors_are_seen(change: Any) -> None:
+    reg = member("shannon")
+    worst = next(iter(accuracy.measure(reg.derivation, {"broken": with_error(reg, change)})))
+    assert worst.target == "broken"
+    assert worst.ulps > 16
+
+
+def test_code_that_fails_its_check_is_not_used() -> None:
+    reg = fysym.compile("t*(1-t) + 0")
+    program = reg.derivation.program
+    wrong = dataclasses.replace(program.inverse, expr=program.inverse.expr * (1 + sympy.Rational(1, 10**9)))
+    broken = dataclasses.replace(reg.derivation, program=dataclasses.replace(program, inverse=wrong))
+    with pytest.raises(fysym.UndecidedError, match="the truth is"):
+        fysym.Regularizer(broken, None, lambda values: reg).predict([0.3, 0.0, 0.1])
+
+
+def test_a_family_must_be_bound() -> None:
+    with pytest.raises(fysym.ParameterError, match="bind"):
+        fysym.catalog["tsallis"].accuracy()
