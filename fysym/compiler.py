@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -45,14 +46,38 @@ def compile(
         raise ParameterError(f"deadline must be a number of seconds up to {MOST_SECONDS:g}, not {shown(deadline)}")
     if not isinstance(name, str | None):
         raise ParameterError(f"name must be a text, not {shown(name)}")
-    options = {"strict": strict, "assume_concave": assume_concave}
     clock = Deadline(deadline)
+    build = Build(float(deadline), strict, assume_concave, name)
+    return _guarded(lambda: build(entropies.read(h, params, clock), clock), clock)
 
-    def rebind(entropy: Entropy, values: Mapping[str, Any]) -> Regularizer:
-        again = Deadline(deadline)
-        return _compile(entropies.bind(entropy, values, again), again, name, options, rebind)
 
-    return _guarded(lambda: _compile(entropies.read(h, params, clock), clock, name, options, rebind), clock)
+@dataclass(frozen=True)
+class Build:
+    """What the caller of `compile` asked for, kept for the members of a family that are bound later."""
+
+    seconds: float
+    strict: bool
+    assume_concave: bool
+    name: str | None
+
+    def __call__(self, entropy: Entropy, clock: Deadline) -> Regularizer:
+        """All stages after reading."""
+        concavity.probe(entropy)
+        slopes = theory.end_slopes(entropy, clock)
+        verdict = concavity.decide(entropy, clock, self.assume_concave)
+        if self.strict and verdict.fact.status == "sampled":
+            raise UndecidedError(f"strict=True: concavity was only sampled ({verdict.fact.evidence})")
+        derived = theory.derive(entropy, slopes, verdict, clock)
+        slope = -sympy.diff(entropy.h, entropy.t)
+        closed_form, fact = inverse.find(entropy, slope, clock)
+        derived.facts["inverse"] = fact
+        lowered = None if entropy.parameters else _lower(entropy, derived, closed_form, clock)
+        return Regularizer(Derivation(entropy, verdict, derived, closed_form, lowered), self.name, self.bind)
+
+    def bind(self, entropy: Entropy, values: Mapping[str, Any]) -> Regularizer:
+        """The member of a family at these parameter values."""
+        clock = Deadline(self.seconds)
+        return _guarded(lambda: self(entropies.bind(entropy, values, clock), clock), clock)
 
 
 def _guarded(work: Callable[[], Regularizer], clock: Deadline) -> Regularizer:
@@ -69,21 +94,6 @@ def _guarded(work: Callable[[], Regularizer], clock: Deadline) -> Regularizer:
         raise UndecidedError(
             f"h could not be analysed ({type(error).__name__}: {error}); write it in another form"
         ) from error
-
-
-def _compile(entropy: Entropy, clock: Deadline, name: str | None, options: dict[str, Any], rebind: Any) -> Regularizer:
-    concavity.probe(entropy)
-    slopes = theory.end_slopes(entropy, clock)
-    verdict = concavity.decide(entropy, clock, options["assume_concave"])
-    if options["strict"] and verdict.fact.status == "sampled":
-        raise UndecidedError(f"strict=True: concavity was only sampled ({verdict.fact.evidence})")
-    derived = theory.derive(entropy, slopes, verdict, clock)
-    slope = -sympy.diff(entropy.h, entropy.t)
-    closed_form, fact = inverse.find(entropy, slope, clock)
-    derived.facts["inverse"] = fact
-    lowered = None if entropy.parameters else _lower(entropy, derived, closed_form, clock)
-    derivation = Derivation(entropy, verdict, derived, closed_form, lowered)
-    return Regularizer(derivation, name, lambda values: _guarded(lambda: rebind(entropy, values), clock))
 
 
 def _lower(*stage: Any) -> Any:

@@ -135,18 +135,19 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
         found[f"slope_{side}"] = _double(-theory.value(f"slope_at_{end}"))
     curvature = theory.value("curvature_at_1")
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
-    quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4)) for k in (1, 2, 3))
-    near = abs(found["slope_low"]) <= NEAR * _double(three_quarters - quarter)
+    anchor = -theory.value("slope_at_0")
+    quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4), S.Zero) for k in (1, 2, 3))
+    near = abs(found["slope_low"]) <= NEAR * (three_quarters - quarter)
     found["anchor"] = found["slope_low"] if near else 0.0
-    anchor = -theory.value("slope_at_0") if near else S.Zero
-    found["rise_high"] = _double(-theory.value("slope_at_1") - anchor)
-    found["rise_middle"] = _double(half - anchor)
+    found["rise_high"] = _double(-theory.value("slope_at_1") - anchor) if near else found["slope_high"]
+    found["rise_middle"] = _slope_at(entropy, S.Half, anchor) if near else half
     return found
 
 
-def _slope_at(entropy: Entropy, t: sympy.Rational) -> sympy.Expr:
+def _slope_at(entropy: Entropy, t: sympy.Rational, anchor: sympy.Expr) -> float:
+    """g'(t) - anchor."""
     piece = next(piece for piece in entropy.pieces if truth.sign(piece.high - t) == 1)
-    return -sympy.diff(piece.expr, entropy.t).subs(entropy.t, t)
+    return float(truth.evaluate_reliably(-sympy.diff(piece.expr, entropy.t) - anchor, {entropy.t: t}))
 
 
 def _double(number: sympy.Expr) -> float:

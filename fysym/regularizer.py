@@ -42,13 +42,17 @@ class Regularizer:
     """
 
     def __init__(
-        self, derivation: Derivation, name: str | None, rebind: Callable[[Mapping[str, Any]], Regularizer]
+        self, derivation: Derivation, name: str | None, rebind: Callable[[Entropy, Mapping[str, Any]], Regularizer]
     ) -> None:
         self.derivation = derivation
         self.name = name
         self._rebind = rebind
         self._bound: dict[Any, Regularizer] = {}
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied without its code, which is made again when it is needed."""
+        return Regularizer, (self.derivation, self.name, self._rebind)
 
     # Formulas
 
@@ -171,7 +175,7 @@ class Regularizer:
             raise ParameterError(f"parameter values must be numbers; got {values!r}") from None
         bound = self._bound.get(key)
         if bound is None:
-            bound = self._rebind(values)
+            bound = self._rebind(self.derivation.entropy, values)
             with self._lock:
                 if len(self._bound) >= 64:
                     self._bound.clear()

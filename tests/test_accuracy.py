@@ -98,7 +98,7 @@ def test_code_that_fails_its_check_is_not_used() -> None:
     wrong = dataclasses.replace(program.inverse, expr=program.inverse.expr * (1 + sympy.Rational(1, 10**9)))
     broken = dataclasses.replace(reg.derivation, program=dataclasses.replace(program, inverse=wrong))
     with pytest.raises(fysym.UndecidedError, match="the truth is"):
-        fysym.Regularizer(broken, None, lambda values: reg).predict([0.3, 0.0, 0.1])
+        fysym.Regularizer(broken, None, lambda entropy, values: reg).predict([0.3, 0.0, 0.1])
 
 
 def test_a_family_must_be_bound() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import multiprocessing
+import pickle
 import subprocess
 import sys
 import threading
@@ -319,3 +322,21 @@ def test_five_hundred_terms():
     with contextlib.suppress(fysym.FysymError):
         assert fysym.compile(h, deadline=5).margin == sympy.Rational(3505, 2)
     assert time.monotonic() - start < 7
+
+
+def test_pickled_and_copied() -> None:
+    family = fysym.compile("t*(1-t) + a*sin(pi*t)", params={"a": "a > 0"})
+    theta = [0.3, 1.0, 0.0]
+    expected = family.predict(theta, a=1)
+    for again in (pickle.loads(pickle.dumps(family)), copy.deepcopy(family)):
+        assert repr(again) == repr(family)
+        np.testing.assert_array_equal(again.predict(theta, a=1), expected)
+    member = family.bind(a=1)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        np.testing.assert_array_equal(pool.apply(member.predict, (theta,)), expected)
+
+
+def test_huge_exponents_leave_no_huge_numbers() -> None:
+    reg = fysym.compile("t - t**10000")
+    assert reg.margin == 10000
+    np.testing.assert_array_equal(reg.predict([10000.0, 0.0]), [1.0, 0.0])
