@@ -88,7 +88,9 @@ class Entropy:
             return expr
         closed = sympy.powsimp(expr.xreplace({p.coordinate: p.closed for p in self.parameters}))
         inside = closed.replace(lambda x: x.is_Pow and x.exp.is_Add, lambda x: x.base ** sympy.factor(x.exp))
-        return sympy.factor(sympy.together(inside))
+        # SymPy factors exp(10^6) as a polynomial in E, of that degree, and cannot be interrupted.
+        large = any(power.exp.is_Rational and abs(power.exp) > 64 for power in inside.atoms(sympy.exp))
+        return inside if large else sympy.factor(sympy.together(inside))
 
     def user(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` in the symbols that the user wrote."""

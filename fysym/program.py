@@ -201,10 +201,9 @@ def _best(
     best = None
     for form in variants(expr, argument):
         try:
-            function = compiled(form, argument)
-        except UnsupportedError:  # a form without code is not one
-            continue
-        ulps, at = worst_error(function, points, truths, units)
+            ulps, at = worst_error(compiled(form, argument), points, truths, units)
+        except UnsupportedError:  # no code is known for it
+            ulps, at = np.inf, 0.0
         if best is None or ulps < 0.5 * best.ulps:
             best = Scalar(form, argument, ulps, at)
         if best.ulps <= GOOD:

@@ -29,7 +29,7 @@ class Reference:
         self.t = t
         self.places = places
         self.ctx = truth.context()
-        self.working = DIGITS + 2 * max(places, least)
+        self.working = 5 * DIGITS + 2 * max(places, least)  # q may be as steep as the eighth root
         self._value = entropy.whole(lambda h: -h)
         self._slope = entropy.whole(lambda h: -sympy.diff(h, t))
         self._curvature = entropy.whole(lambda h: -sympy.diff(h, t, 2))
@@ -107,6 +107,7 @@ class Reference:
             nearly = 1 - ctx.mpf(10) ** -self.places
             reach, last = ctx.one, ctx.inf
             close = ctx.mpf(10) ** (5 - DIGITS - self.places)
+            narrow = ctx.mpf(10) ** (10 - self.working) * max(1, abs(top), abs(high))
             while True:
                 over = excess(tau)
                 low, high = (tau, high) if over >= 0 else (low, tau)
@@ -114,7 +115,7 @@ class Reference:
                 weight = ctx.fsum(w for _, w in inner)
                 step = over / weight if weight > 0 else ctx.inf
                 settled = all(abs(step) * w <= ctx.mpf(10) ** -25 * min(t, 1 - t) for t, w in inner if t < 1)
-                if (settled and max(p) < 1) or abs(over) <= close or high - low <= close**3:
+                if (settled and max(p) < 1) or abs(over) <= close or high - low <= narrow:
                     return p, tau
                 good = low <= tau + step <= high and abs(over) < last / 2
                 last = abs(over) if good else ctx.inf

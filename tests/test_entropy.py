@@ -193,3 +193,8 @@ def test_pieces_with_the_same_derivative_are_joined():
     assert curvature == sympy.Piecewise((-2, t < Rational(3, 4)), (-4, True))
     assert not curvature.has(sympy.Or)
     assert found.whole(lambda h: sympy.diff(h, t, 3)) == 0
+
+
+def test_a_huge_power_of_e_does_not_keep_the_compiler():
+    found = entropy("t*(1 - t) - alpha*exp(-(1000*t - 10)**2)", {"alpha": "0 < alpha < 1"})
+    assert found.affine.has(exp(-980100))

@@ -44,6 +44,7 @@ NUMPY: Mapping[Any, str] = {
 NUMPY_POWERS: Mapping[str, str] = {
     "sqrt": "np.sqrt({0})",
     "cbrt": "np.cbrt({0})",
+    "square": "np.square({0})",
     "power": "np.power({0}, {1})",
     "clip": "np.maximum({0}, 0.0)",
 }
@@ -192,8 +193,13 @@ class _Writer:
             if exponent.q == 2:
                 factors.append(self.table.powers["sqrt"].format(name))
             return factors[0] if len(factors) == 1 else "(" + " * ".join(factors) + ")"
-        if exponent == sympy.Rational(1, 3):
-            return self.table.powers["cbrt"].format(self._clipped(base))
+        if exponent.is_Rational and exponent.q == 3 and exponent <= 4:
+            name = self._clipped(base)
+            whole, thirds = divmod(exponent.p, 3)
+            root = self.table.powers["cbrt"].format(name)
+            if thirds == 2:
+                root = self.table.powers["square"].format(root)
+            return root if whole == 0 else "(" + " * ".join([*[name] * whole, root]) + ")"
         return self.table.powers["power"].format(self._clipped(base), _strip(self.write(exponent)))
 
     def _clipped(self, base: sympy.Expr) -> str:
