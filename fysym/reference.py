@@ -101,8 +101,9 @@ class Reference:
                 return ctx.fsum(p) - 1
 
             low, high = top - self.high, top - self.slope(ctx.mpf(1) / len(scores)) if len(scores) > 1 else top
-            if ctx.isfinite(low) and excess(low) <= 0:
-                return p, low  # one class takes everything
+            others = [x for x in scores if x != top]
+            if len(others) == len(scores) - 1 and all(x - low <= self.low for x in others):
+                return [ctx.mpf(int(x == top)) for x in scores], low  # one class takes everything
             tau = min(max(ctx.zero, low), high) if guess is not None else high
             nearly = 1 - ctx.mpf(10) ** -self.places
             reach, last = ctx.one, ctx.inf

@@ -135,14 +135,17 @@ class Regularizer:
         return reports.text(self)
 
     def certificate(self) -> dict[str, Any]:
-        """The argument for strict concavity as data for json.dumps, which `fysym.verify` re-checks."""
+        """The argument for strict concavity, and for the sign of h''' if known, as data for `fysym.verify`."""
         from . import certificate  # needed by few
 
         entropy, verdict = self.derivation.entropy, self.derivation.verdict
         if verdict.fact.status == "sampled":
             raise UndecidedError(f"there is no proof to export: concavity was only sampled ({verdict.fact.evidence})")
-        words = [("h'' < 0" if proof.strict else "h'' <= 0", proof) for proof in verdict.proofs]
-        return certificate.export(str(self._user(entropy.given)), words, self.params)
+        claims = [("h'' < 0" if proof.strict else "h'' <= 0", proof) for proof in verdict.proofs]
+        bend = self.derivation.theory.proofs.get("inverse_shape")
+        if bend is not None and self.fact("inverse_shape") is not None:
+            claims.append((f"h''' {'>' if bend.sign > 0 else '<'}{'' if bend.strict else '='} 0", bend))
+        return certificate.export(str(self._user(entropy.given)), claims, self.params)
 
     def accuracy(self) -> Accuracy:
         """The worst errors of the code of each target, in float64 and float32, against the truth, and where they are.

@@ -11,22 +11,27 @@ from sympy import S
 
 from . import truth
 from .boundary import Limit, end_limit
+from .certify import Cover
 from .concavity import PROBES, Verdict, certificate_evidence, certified_sign
 from .deadline import Deadline, StepTimeout
 from .entropy import Entropy, bind
 from .facts import Fact
 from .rewrite import is_awkward
-from .signs import bounds_of, prove_sign
+from .signs import Proof, bounds_of, prove_sign
 
 _RANK = {"proved": 0, "certified": 1, "sampled": 2}
 
 
 @dataclass(frozen=True)
 class Theory:
-    """Facts by name, and for what stays undetermined the reason; values are in canonical symbols."""
+    """Facts by name, and for what stays undetermined the reason; values are in canonical symbols.
+
+    `proofs` are the arguments behind some of the facts.
+    """
 
     facts: dict[str, Fact]
     undetermined: dict[str, str] = field(default_factory=dict)
+    proofs: dict[str, Proof | Cover] = field(default_factory=dict)
 
     def value(self, name: str) -> Any:
         return self.facts[name].value if name in self.facts else None
@@ -185,6 +190,7 @@ def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None
     known = proof or certified
     if known is None:
         return
+    theory.proofs["inverse_shape"] = known
     shape, relation = ("convex", ">= 0") if known.sign > 0 else ("concave", "<= 0")
     status, why = ("proved", proof.rule) if proof is not None else ("certified", certificate_evidence(known))
     theory.facts["inverse_shape"] = Fact("inverse_shape", shape, status, f"h''' {relation} on (0, 1): {why}")

@@ -531,3 +531,12 @@ def test_the_truth_is_told_from_what_is_not():
     assert not is_true(put(pool()[0], ("entropy",), "t**2"))
     assert not is_true(put(pool()[0], ("claims", 0, "claim"), "h'' > 0"))
     assert not is_true(put(pool()[6], ("parameters", "a"), "-9 <= a <= 9"))
+
+
+def test_the_sign_of_the_third_derivative_is_claimed_too() -> None:
+    certificate = fysym.compile("-t*log(t)").certificate()
+    assert [claim["claim"] for claim in certificate["claims"]] == ["h'' < 0", "h''' > 0"]
+    assert fysym.verify(certificate)
+    certificate["claims"][1]["claim"] = "h''' < 0"
+    with pytest.raises(fysym.FysymError):
+        fysym.verify(certificate)
