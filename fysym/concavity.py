@@ -189,6 +189,10 @@ def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None
                 _refute_undefined(entropy, piece, where, point)
             if truth.evaluate(f, {t: where, **point}) > 0 and _certain(f, t, where, point):
                 _refute(entropy, piece, f, where, point)
+    for point in entropy.extremes:
+        for where in PROBES[:5]:
+            if truth.evaluate(f, {t: where, **point}) > 0 and _certain(f, t, where, point):
+                _refute(entropy, piece, f, where, point)
 
 
 def _certain(f: sympy.Expr, t: sympy.Symbol, where: Any, point: Point) -> bool:

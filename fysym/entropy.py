@@ -114,6 +114,14 @@ class Entropy:
         """Coordinates of parameter values spread over the range; one empty point without parameters."""
         return list(sample_points([p.coordinate for p in self.parameters]))
 
+    @property
+    def extremes(self) -> Iterator[Point]:
+        """Coordinates close to the ends of each parameter's range, the others in the middle of theirs."""
+        middle = self.points[0]
+        for p, k in itertools.product(self.parameters, (2, 3, 4, 6, 9, 15, 25, 40)):
+            for far in (sympy.Rational(89, 97) * 10**k, sympy.Rational(97, 89) / 10**k):
+                yield middle | {p.coordinate: far}
+
     def at(self, point: Point) -> dict[str, sympy.Expr]:
         """The parameter values, by name, that a point of coordinates stands for."""
         return {p.name: p.opened.xreplace(point) for p in self.parameters}

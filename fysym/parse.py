@@ -50,7 +50,7 @@ def _lambert_w(x: Expr, branch: Expr = S.Zero) -> Expr:
     return sympy.LambertW(x, branch)
 
 
-ONE_ARGUMENT = """exp sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+ONE_ARGUMENT = """exp sqrt cbrt sin cos tan sec csc cot asin acos atan sinh cosh tanh asinh acosh atanh
     erf erfc erfinv gamma loggamma digamma"""
 # name -> (how to build it, fewest arguments, most arguments)
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {

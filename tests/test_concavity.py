@@ -217,3 +217,26 @@ def test_a_family_wrong_at_one_corner_is_not_certified():
     clock = Deadline(10)
     with pytest.raises(fysym.NotConcaveError):
         decide(read("t*(1 - t) - sin(a*t)/9", {"a": "0 < a < 5"}, clock), clock)
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("3*t + t**alpha", "0 < alpha < 101/100"),
+        ("alpha*t**2 + t*(1 - t)", "0 < alpha < 1 + 10**-30"),
+        ("4*t - 5*(1 - alpha)*(alpha - t)**2", "0 < alpha < 1001/1000"),
+        ("t*(1 - t) - alpha*t**2", "-1 - 10**-9 < alpha < 5"),
+    ],
+)
+def test_a_family_that_fails_only_close_to_the_end_of_its_range_is_refused(text: str, span: str) -> None:
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile(text, params={"alpha": span})
+    assert "alpha" in caught.value.parameters
+
+
+@pytest.mark.parametrize("size", ["10**-10", "10**-40", "10**-60"])
+def test_the_least_upward_kinks_and_jumps_are_refused(size: str) -> None:
+    with pytest.raises(fysym.NotConcaveError, match="slope of h rises"):
+        fysym.compile(f"t*(1 - t) + max(0, t - 3/5)*{size}")
+    with pytest.raises(fysym.NotConcaveError, match="jumps"):
+        fysym.compile(f"exp(-t)*log(1 + t*(1 - t)) + sign(t - 2/7)*{size}")
