@@ -7,6 +7,7 @@ also be real and without poles inside (0, 1), and its slope must drop at each ki
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -388,6 +389,10 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
         if at is not None and _certain(g, entropy.t, at, {}):
             _refute(entropy, piece, f, at, point)
         open_boxes = () if result is None else result.open_boxes
+        for box in open_boxes[:8]:
+            for peak in _peaks(g, entropy.t, box):
+                if _certain(g, entropy.t, peak, {}):
+                    _refute(entropy, piece, f, peak, point)
         if result is None or not result.complete or not all(_settled(g, entropy.t, box) for box in open_boxes):
             low, high = open_boxes[0] if open_boxes else (0.0, 1.0)
             low, high = (float(piece.back(entropy.t, sympy.Float(end))) for end in (low, high))
@@ -415,6 +420,25 @@ def _timed_search(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, share: flo
 
 def _violation(result: Any) -> sympy.Expr | None:
     return None if result is None else result.violation
+
+
+def _peaks(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> Iterator[sympy.Rational]:
+    """Where f is largest in a small box, as far as changes of sign of its derivative tell, to many digits."""
+    low, high = map(sympy.Rational, box)
+    if high - low > sympy.Rational(1, 10**6):
+        return
+    derivative = sympy.diff(f, t)
+    nodes = [low + (high - low) * sympy.Rational(k, 16) for k in range(17)]
+    rises = [truth.evaluate(derivative, {t: where}, 100) > 0 for where in nodes]
+    for left, right, up, down in zip(nodes, nodes[1:], rises, rises[1:], strict=False):
+        if up and not down:
+            for _ in range(150):
+                middle = (left + right) / 2
+                if truth.evaluate(derivative, {t: middle}, 100) > 0:
+                    left = middle
+                else:
+                    right = middle
+            yield left
 
 
 def _settled(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> bool:

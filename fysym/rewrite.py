@@ -77,7 +77,7 @@ def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
 def _patched(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
     """`expr` with a power series in x^(1/root) close to 0, where terms that cancel leave few digits."""
     for root in (1, 2):
-        for reach in (sympy.Rational(1, 4), sympy.Rational(1, 16), sympy.Rational(1, 64)):
+        for reach in (sympy.Rational(1, 4), sympy.Rational(1, 16), sympy.Rational(1, 64), S.One):
             try:
                 coefficients = truth.series(expr, x, root, 2 * float(reach) ** (1 / root), TERMS)
             except Exception:  # no such series, such as at a kink

@@ -139,8 +139,10 @@ def _function(name: str, scalar: Scalar, words: str) -> str:
 
 def _weight(program: Program) -> str:
     body = "1.0 / entropy_curvature(t)"
-    for at, _, _ in program.kinks:
-        body = f"np.where(t == {at!r}, 0.0, {body})"
+    anchor = program.ends["anchor"]
+    for at, before, after in program.kinks:  # q stays there for all slopes between these two
+        stays = f"(t == {at!r}) | ((s >= {before + anchor!r}) & (s <= {after + anchor!r}))"
+        body = f"np.where({stays}, 0.0, {body})"
     return f'def entropy_weight(t: Any, s: Any) -> Any:\n    """q\'(s) at t = q(s)"""\n    return {body}'
 
 

@@ -1,0 +1,240 @@
+"""Every target against the mpmath oracle, over entropies, domains, dtypes, shapes and scores.
+
+A new target, domain or entropy is one line in TARGETS, DOMAINS or tests.oracle.MEMBERS.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+import fysym
+
+from .generator import Known, entropies
+from .oracle import MEMBERS, Oracle, Truth, member, member_oracle
+from .test_random import DEADLINE, distance, wrong_derivative, wrong_loss, wrong_prediction
+
+CHUNKS, EXAMPLES = 8, 30  # tests, and draws in each
+# Scores of these sizes: all predictions alike, moderate, far apart, and beyond what a square of them can hold.
+SCALES = (0.0, 1e-300, 1e-8, 0.1, 1.0, 10.0, 1e4, 1e15, 1e200)
+FLOATS = {np.float64: 1e-13, np.float32: 2e-6}
+
+
+# --- tables --------------------------------------------------------------------------------------------
+
+
+def standalone(reg: Any) -> Any:
+    """The emitted module, run where neither this package nor SymPy can be imported."""
+    module = types.ModuleType("emitted")
+    module.__builtins__ = {**vars(builtins), "__import__": _import}  # type: ignore[attr-defined]
+    exec(compile(reg.source(), "<emitted>", "exec"), module.__dict__)
+    return module
+
+
+def _import(name: str, *rest: Any) -> Any:
+    if name.split(".")[0] in ("fysym", "sympy"):
+        raise ImportError(f"an emitted module imports {name}")
+    return builtins.__import__(name, *rest)
+
+
+# How to get functions predict, loss, ... from a compiled entropy.
+TARGETS: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda reg: reg,
+    "numpy source": standalone,
+}
+
+
+def on_simplex(oracle: Oracle, scores: list[float]) -> Truth:
+    """The truth for a row; huge scores are first taken relative to the top one, which changes no p and no loss."""
+    with mpmath.workdps(700):
+        top = max(scores)
+        shift = mpmath.mpf(top if max(map(abs, scores)) > 1e9 else 0.0)
+        moved = [mpmath.mpf(x) - shift for x in scores]
+    return oracle.solve(moved)
+
+
+# How to get the truth for a row of finite scores.
+DOMAINS: dict[str, Callable[[Oracle, list[float]], Truth]] = {
+    "simplex": on_simplex,
+}
+
+
+# --- cases ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """A compiled entropy, its truth, and whether h is finite at 0 and 1 (a label has a finite loss then)."""
+
+    name: str
+    reg: Any
+    oracle: Oracle
+    finite: bool
+
+
+@functools.cache
+def named(name: str) -> Entropy:
+    return Entropy(name, member(name), member_oracle(name), True)
+
+
+def generated(known: Known) -> Entropy | None:
+    """A random entropy, None where the compiler does not decide it in time."""
+    try:
+        reg = fysym.compile(known.text, deadline=DEADLINE)
+    except fysym.UndecidedError:
+        return None
+    return Entropy(known.text, reg, known.oracle(reg.inverse), known.bounded)
+
+
+@functools.lru_cache(maxsize=64)
+def functions(target: str, entropy: Entropy) -> Any:
+    return TARGETS[target](entropy.reg)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """An array of scores: rows along `axis`, -inf where masked."""
+
+    array: np.ndarray
+    axis: int
+
+    def rows(self) -> np.ndarray:
+        """The rows as a matrix."""
+        return np.moveaxis(self.array, self.axis, -1).reshape(-1, self.array.shape[self.axis])
+
+
+@st.composite
+def scores(draw: st.DrawFn) -> Scores:
+    """Any dtype, up to three dimensions and any axis, with ties, masks and all scales."""
+    dtype = draw(st.sampled_from([np.float64, np.float64, np.float32, np.float16, np.int64]))
+    d = draw(st.integers(1, 6))
+    batch = draw(st.sampled_from([(), (), (1,), (2,), (2, 1), (0,)]))
+    axis = draw(st.integers(0, len(batch)))
+    size = math.prod(batch) * d
+    values = st.floats(-4, 4, allow_subnormal=False) | st.integers(-8, 8).map(lambda k: k / 4)
+    drawn = np.array(draw(st.lists(values, min_size=size, max_size=size)))
+    scale = draw(st.sampled_from(SCALES))
+    shift = draw(st.sampled_from([0.0, 0.0, -37.25, 1e6]))
+    if np.issubdtype(dtype, np.integer):
+        array = np.round(drawn * min(scale, 1e4)).astype(dtype)
+    else:
+        top = 0.1 * float(np.finfo(dtype).max)
+        array = np.clip(drawn * scale + shift, -top, top).astype(dtype)
+        for place in draw(st.lists(st.integers(0, max(size - 1, 0)), max_size=2)) if size and d > 1 else ():
+            array[place] = -np.inf
+    array = array.reshape(*batch, d)
+    array[np.isneginf(array).all(axis=-1)] = 0.0 if not np.issubdtype(dtype, np.integer) else 0
+    axis = draw(st.sampled_from([axis, axis - len(batch) - 1]))
+    return Scores(np.moveaxis(array, -1, axis), axis)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[str | Known, str, str, Scores, int]:
+    """An entropy, a target, a domain, scores, and a number that picks labels and directions."""
+    entropy = draw(st.sampled_from(sorted(MEMBERS))) if draw(st.integers(0, 9)) else draw(entropies())
+    target, domain = draw(st.sampled_from(sorted(TARGETS))), draw(st.sampled_from(sorted(DOMAINS)))
+    return entropy, target, domain, draw(scores()), draw(st.integers(0, 2**16))
+
+
+# --- checks --------------------------------------------------------------------------------------------
+
+
+def wrong_case(entropy: Entropy, target: str, domain: str, given_scores: Scores, number: int) -> list[str]:
+    """Everything that the target gets wrong for these scores."""
+    code, rng = functions(target, entropy), np.random.default_rng(number)
+    array, axis = given_scores.array, given_scores.axis
+    rows = given_scores.rows()
+    kind = np.float64 if array.dtype.kind == "i" else array.dtype.type if array.dtype != np.float16 else np.float32
+    p = code.predict(array, axis=axis)
+    wrong = [] if p.dtype == kind and p.shape == array.shape else [f"predict gives {p.dtype} {p.shape}"]
+    allowed = [np.flatnonzero(np.isfinite(row)) for row in rows.astype(np.float64)]
+    labels = np.array([rng.choice(finite) for finite in allowed], dtype=np.int64)
+    shape = tuple(np.delete(array.shape, axis))
+    losses, grads = code.value_and_grad(array, labels.reshape(shape), axis=axis)
+    if np.shape(losses) != shape or np.shape(grads) != array.shape:
+        return [*wrong, f"value_and_grad gives {np.shape(losses)}, {np.shape(grads)}"]
+    predictions = Scores(p, axis).rows()
+    one_hot = np.eye(rows.shape[1], dtype=kind)[labels]
+    rounding = 0.0 if kind == np.float64 else FLOATS[kind]
+    if not (np.abs(Scores(grads, axis).rows() - (predictions - one_hot)) <= rounding).all():
+        wrong.append("grad is not predict - y")
+    direction = rng.normal(size=array.shape).astype(kind)
+    turned = Scores(code.jvp(array, direction, axis=axis), axis).rows()
+    for k, row in enumerate(rows):
+        inside = allowed[k]
+        truth = DOMAINS[domain](entropy.oracle, [float(x) for x in row[inside]])
+        if predictions[k][np.setdiff1d(np.arange(len(row)), inside)].any():
+            wrong.append(f"a masked score has a probability: {predictions[k]!r}")
+        wrong += wrong_row(entropy, kind, predictions[k][inside], np.ravel(losses)[k], truth, inside, labels[k])
+        if kind == np.float64 and 1e-9 < np.ptp(row[inside].astype(np.float64)) < 1e3:
+            v = Scores(direction, axis).rows()[k][inside]
+            wrong += wrong_derivative(turned[k][inside], entropy.oracle, truth, v)
+    return wrong
+
+
+def wrong_row(
+    entropy: Entropy, kind: Any, p: np.ndarray, loss: Any, truth: Truth, inside: np.ndarray, label: int
+) -> list[str]:
+    """What is wrong with one row, without its masked scores."""
+    wrong = []
+    if kind == np.float64:
+        wrong += wrong_prediction(p, entropy.oracle, truth)
+    elif max(distance(a, b) for a, b in zip(p, truth.p, strict=True)) > FLOATS[kind]:
+        wrong.append(f"in {kind.__name__} p = {p!r}, truth {[mpmath.nstr(x, 9) for x in truth.p]}")
+    if entropy.finite:
+        tolerance = 1e-12 if kind == np.float64 else FLOATS[kind]
+        wrong += wrong_loss(loss, entropy.oracle, truth, int(np.flatnonzero(inside == label)[0]), tolerance)
+    elif len(inside) > 1 and loss != np.inf:
+        wrong.append(f"L = {loss!r} for a label, though h is not finite at both ends")
+    return wrong
+
+
+# --- tests ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_targets_agree_with_the_truth(chunk: int) -> None:
+    @seed(chunk)
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(cases())
+    def run(case: tuple[str | Known, str, str, Scores, int]) -> None:
+        entropy, *rest = case
+        compiled = named(entropy) if isinstance(entropy, str) else generated(entropy)
+        if compiled is not None:
+            try:
+                wrong = wrong_case(compiled, *rest)
+            except fysym.UndecidedError:  # the compiler does not trust its own code
+                return
+            assert not wrong, "\n".join([compiled.name, *wrong])
+
+    run()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MEMBERS)
+def test_every_member_on_every_target(name: str, target: str) -> None:
+    rng = np.random.default_rng(len(name))
+    for dtype in FLOATS:
+        array = rng.normal(size=(2, 4)).astype(dtype)
+        array[0, 1] = -np.inf
+        array[1, 2] = array[1].max()
+        for domain in DOMAINS:
+            wrong = wrong_case(named(name), target, domain, Scores(array, -1), 3)
+            assert not wrong, "\n".join(wrong)
+
+
+def test_an_emitted_module_cannot_import_the_package() -> None:
+    reg = types.SimpleNamespace(source=lambda: "import fysym")
+    with pytest.raises(ImportError, match="fysym"):
+        standalone(reg)
