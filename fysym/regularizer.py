@@ -13,7 +13,7 @@ import sympy
 from . import report as reports
 from .concavity import Verdict
 from .entropy import Entropy
-from .errors import InputError, ParameterError, UndecidedError
+from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
 from .theory import Theory
 
@@ -237,10 +237,18 @@ class Regularizer:
 
     # Code
 
-    def source(self) -> str:
-        """The standalone NumPy module whose functions run behind predict, loss and the others."""
+    def source(self, target: str = "numpy") -> str:
+        """The standalone code of a target: "numpy", the module behind predict, loss and the others, or "c"."""
         self._require_bound()
-        return self._source
+        if target == "numpy":
+            return self._source
+        if target != "c":
+            raise UnsupportedError(f"there is no target {target!r}; the targets are 'numpy' and 'c'")
+        from .emit import c
+
+        program = self.derivation.program
+        assert program is not None
+        return c.source(program, reports.header(self)[1:])
 
     @functools.cached_property
     def _source(self) -> str:

@@ -47,12 +47,13 @@ NUMPY_POWERS: Mapping[str, str] = {
     "square": "np.square({0})",
     "power": "np.power({0}, {1})",
     "clip": "np.maximum({0}, 0.0)",
+    "where": "np.where({0}, {1}, {2})",
 }
 
 
 @dataclass(frozen=True)
 class Table:
-    """A target's spelling of functions and powers."""
+    """A target's spelling of functions, and of powers, roots and choices."""
 
     functions: Mapping[Any, str]
     powers: Mapping[str, str]
@@ -217,5 +218,6 @@ class _Writer:
         text = _strip(self.write(last))
         for value, condition in reversed(branches):
             left, right = (_strip(self.write(side)) for side in (condition.lhs, condition.rhs))
-            text = f"np.where({left} {condition.rel_op} {right}, {_strip(self.write(value))}, {text})"
+            where = self.table.powers["where"]
+            text = where.format(f"{left} {condition.rel_op} {right}", _strip(self.write(value)), text)
         return text
