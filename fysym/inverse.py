@@ -144,7 +144,7 @@ def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
 def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """Solutions by peeling functions off several equal forms of the slope."""
     seen = set()
-    more = () if is_awkward(slope) else (sympy.factor, _cancelled)
+    more = () if is_awkward(slope) else (sympy.factor, _cancelled, lambda f: _combine(_cancelled(f)))
     for rewrite in (sympy.powsimp, _combine, *more, *((sympy.trigsimp,) if slope.has(sympy.cos) else ())):
         form = rewrite(slope)
         if form not in seen:

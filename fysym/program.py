@@ -5,6 +5,7 @@ Each scalar function is chosen among equal forms by measuring its float64 code a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from .deadline import Deadline, StepTimeout
 from .emit.printer import lines
 from .entropy import SLOPE, Entropy
 from .errors import UndecidedError, UnsupportedError
-from .rewrite import variants
+from .rewrite import patched, variants
 from .theory import Theory
 
 EPS = 2.0**-52
@@ -199,7 +200,7 @@ def _best(
 ) -> Scalar:
     units = [EPS * scale for scale in scales]
     best = None
-    for form in variants(expr, argument):
+    for form in itertools.chain(variants(expr, argument), patched(expr, argument)):
         try:
             ulps, at = worst_error(compiled(form, argument), points, truths, units)
         except UnsupportedError:  # no code is known for it

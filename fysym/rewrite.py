@@ -71,17 +71,19 @@ def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
         if rewritten not in seen:
             seen.add(rewritten)
             yield rewritten
-    yield from _patched(expr, x)
 
 
-def _patched(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
-    """`expr` with a power series in x^(1/root) close to 0, where terms that cancel leave few digits."""
+def patched(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """`expr` with a power series in x^(1/root) close to 0, where terms that cancel leave few digits.
+
+    Only a comparison with the truth can tell whether the series converges to it.
+    """
     for root in (1, 2):
         for reach in (sympy.Rational(1, 4), sympy.Rational(1, 16), sympy.Rational(1, 64), S.One):
             try:
                 coefficients = truth.series(expr, x, root, 2 * float(reach) ** (1 / root), TERMS)
             except Exception:  # no such series, such as at a kink
-                return
+                continue
             base = x ** sympy.Rational(1, root)
             yield sympy.Piecewise((horner(coefficients, base), x < reach), (safe(expr, x), True))
 
@@ -159,12 +161,15 @@ def _half_angle(e: sympy.Expr) -> sympy.Expr:
 
 
 def _half_arc(e: sympy.Expr) -> sympy.Expr:
-    """acos(1 - u) = 2 asin(sqrt(u/2)), and asin(1 - u) is pi/2 less that."""
-    rest = 1 - sympy.expand(e.args[0])
-    if rest.as_independent(*rest.free_symbols, as_Add=True)[0] != 0:
-        return e
-    arc = 2 * sympy.asin(sympy.sqrt(rest / 2))
-    return arc if isinstance(e, sympy.acos) else sympy.pi / 2 - arc
+    """acos(1 - u) = 2 asin(sqrt(u/2)), asin(1 - u) is pi/2 less that, and the same of u - 1."""
+    for sign in (1, -1):
+        rest = 1 - sign * sympy.expand(e.args[0])
+        if rest.as_independent(*rest.free_symbols, as_Add=True)[0] == 0:
+            arc = 2 * sympy.asin(sympy.sqrt(rest / 2))
+            if isinstance(e, sympy.asin):
+                return sign * (sympy.pi / 2 - arc)
+            return arc if sign == 1 else sympy.pi - arc
+    return e
 
 
 def _normal(e: sympy.Expr) -> sympy.Expr:

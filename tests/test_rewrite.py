@@ -6,7 +6,7 @@ import sympy
 
 from fysym import truth
 from fysym.program import compiled
-from fysym.rewrite import is_awkward, power_differences, safe, variants
+from fysym.rewrite import is_awkward, patched, power_differences, safe, variants
 
 t = sympy.Symbol("t", positive=True)
 s = sympy.Symbol("s", real=True)
@@ -63,3 +63,19 @@ def test_awkward_powers_are_recognised() -> None:
     assert is_awkward((1 + t) ** 1000)
     assert is_awkward(t ** sympy.Rational(1, 10**9))
     assert not is_awkward(t**200 + (1 + t) ** 3)
+
+
+def test_a_power_series_where_terms_cancel() -> None:
+    points = [1e-100, 1e-30, 1e-9, 1e-3, 0.03, 0.2]
+    for expr in (sympy.sqrt(1 + t) - 1, sympy.tan(t) - t, 1 - sympy.sqrt(t) - sympy.exp(-sympy.sqrt(t))):
+        with np.errstate(all="ignore"):
+            assert worst_error(expr, expr, t, points) > 1e-9
+            assert min(worst_error(form, expr, t, points) for form in patched(expr, t)) < 1e-13
+
+
+def test_half_angles() -> None:
+    points = [1e-100, 1e-30, 1e-9, 0.1, 0.4]
+    arcs = (sympy.acos(1 - t), sympy.pi / 2 - sympy.asin(1 - t))
+    for expr in (1 - sympy.cos(t), t**2 + 3 - 3 * sympy.cos(2 * t), *arcs):
+        with np.errstate(all="ignore"):
+            assert min(worst_error(form, expr, t, points) for form in variants(expr, t)) < 1e-14, expr
