@@ -13,7 +13,7 @@ from sympy import S
 from . import kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout
-from .errors import FysymError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
+from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from .parse import parse_expression, power_problem
 from .ranges import Range, exact_expression, exact_number, parse_range
 
@@ -232,12 +232,13 @@ def _check_real(entropy: Entropy) -> None:
 def _convex_point(entropy: Entropy, end: int) -> sympy.Expr:
     """A point near an end where h'' > 0, which exists when h tends to +oo there."""
     second = entropy.opened(entropy.whole(lambda h: sympy.diff(h, entropy.t, 2)))
-    for k in range(1, 40):
-        at = sympy.Rational(1, 2**k)
-        at = at if end == 0 else 1 - at
-        if truth.evaluate(second, {entropy.t: at, **entropy.points[0]}) > 0:
-            return at
-    return S.Half
+    at = S.Half
+    for k in (*range(1, 40), *(2**j for j in range(6, 13))):
+        near = sympy.Rational(1, 2**k)
+        at = near if end == 0 else 1 - near
+        if truth.evaluate(second, {entropy.t: at, **entropy.points[0]}, digits=truth.DIGITS + k) > 0:
+            break
+    return at
 
 
 def _subtract(expr: sympy.Expr, affine: sympy.Expr) -> sympy.Expr:
@@ -299,8 +300,6 @@ def _parameter(symbol: sympy.Symbol, given: Any) -> Parameter:
         raise ParameterError(f"the range given for {symbol.name} contradicts the assumptions on its symbol")
     positive = span.low.is_nonnegative and (span.low_open or span.low.is_positive)
     inner = sympy.Symbol(symbol.name, positive=True) if positive else sympy.Symbol(symbol.name, real=True)
-    if inner == VARIABLE:
-        inner = sympy.Symbol(symbol.name + "_", real=True)
     return Parameter(symbol.name, symbol, inner, span, sympy.Symbol(f"b_{symbol.name}", positive=True))
 
 
@@ -345,8 +344,6 @@ def _substitute(
         limit = deadline.run(lambda: sympy.simplify(sympy.limit(moved, step, 0, "+")), share=0.5)
     except StepTimeout:
         raise UndecidedError(f"h at {parameter.name} = {value} could not be worked out within the deadline") from None
-    except FysymError:
-        raise
     except Exception as error:
         raise UndecidedError(f"h has no limit that can be found at {parameter.name} = {value}") from error
     if limit.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, step, sympy.Limit) or not _continues(moved, step, limit):

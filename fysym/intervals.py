@@ -414,7 +414,7 @@ class Tape:
         if kind in RULES:
             args = [part for pair in node.args for part in pair.args] if kind is sp.Piecewise else node.args
             return self._emit(RULES[kind], *(self._compile(arg) for arg in args))
-        if isinstance(node, Boolean):
+        if isinstance(node, Boolean) and not node.is_Symbol:  # a Symbol counts as both
             return self._emit(lambda: (np.asarray(True), np.asarray(True)))
         return self._emit(_unbounded)
 

@@ -44,6 +44,12 @@ def _when_constant(function: Any) -> Callable[..., Any]:
     return lambda *args: function(*args, evaluate=all(arg.is_number for arg in args))
 
 
+def _log(x: Expr, *base: Expr) -> Expr:
+    if S.Zero in base:  # SymPy divides by log(0) and gets 0
+        raise ValueError("its second argument, the base, is not 0")
+    return log(x, *base)
+
+
 def _lambert_w(x: Expr, branch: Expr = S.Zero) -> Expr:
     if branch not in (0, -1):
         raise ValueError("its second argument, the branch, is 0 or -1")
@@ -60,7 +66,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "arctan": (sympy.atan, 1, 1),
     "erfcinv": (lambda x: sympy.erfinv(1 - x), 1, 1),  # SymPy has no numeric value for erfcinv
     "expm1": (lambda x: sympy.exp(x) - 1, 1, 1),
-    "log": (log, 1, 2),
+    "log": (_log, 1, 2),
     "ln": (log, 1, 1),
     "log2": (lambda x: log(x, 2), 1, 1),
     "log10": (lambda x: log(x, 10), 1, 1),

@@ -391,17 +391,9 @@ def by_sturm(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
             if inside:
                 strict = False
             elif multiplicity % 2 == 1:
-                sign *= 1 if _midpoint_sign(factor) > 0 else -1
+                sign *= 1 if factor.eval(S.Half) > 0 else -1
     where = "t" if root == 1 else f"t = x^{root}"
     return Proof(f, sign, strict, "Sturm count", note=f"no change of sign in (0, 1), with {where}")
-
-
-def _midpoint_sign(polynomial: sympy.Poly) -> int:
-    for point in (S.Half, sympy.Rational(1, 3), sympy.Rational(3, 7)):
-        value = polynomial.eval(point)
-        if value != 0:
-            return 1 if value > 0 else -1
-    return 1
 
 
 # --- extremes and monotone functions ---------------------------------------------------------------

@@ -134,11 +134,6 @@ def to_mpf(value: Any) -> Any:
     return ctx.mpf(value)
 
 
-def constant(expr: sympy.Expr, digits: int = DIGITS) -> sympy.Expr:
-    """A number without symbols as a SymPy Float of that many digits (infinities stay exact)."""
-    return expr if expr.is_infinite else sympy.Float(str(evaluate_reliably(expr, {}, digits)), digits)
-
-
 def _real(ctx: Any, value: Any, digits: int) -> Any:
     if isinstance(value, ctx.mpc):
         if abs(value.imag) > abs(value.real) * ctx.mpf(10) ** (-digits // 2):

@@ -104,3 +104,44 @@ def test_code_that_fails_its_check_is_not_used() -> None:
 def test_a_family_must_be_bound() -> None:
     with pytest.raises(fysym.ParameterError, match="bind"):
         fysym.catalog["tsallis"].accuracy()
+
+
+# --- the parts, on entropies that take no time to compile -------------------------------------------------
+
+
+def test_the_reference_stays_at_a_kink() -> None:
+    """h = t (1-t) + min(t, 1-t): -h' is 2t - 2 before 1/2 and 2t after it."""
+    reg = fysym.compile("min(t, 1-t) + t*(1-t)")
+    reference = Reference(reg.derivation.entropy, reg.derivation.theory)
+    for s, t in ((-1.5, 0.25), (-1.0, 0.5), (0.0, 0.5), (1.0, 0.5), (1.5, 0.75), (-2.0, 0.0), (2.0, 1.0), (-9.0, 0.0)):
+        assert abs(reference.inverse(reference.ctx.mpf(s)) - t) < 1e-30
+    p, _ = reference.solve([0.25, 0.0])
+    assert abs(p[0] - 0.5) < 1e-30 and abs(p[1] - 0.5) < 1e-30
+    assert abs(reference.loss([0.25, 0.0], p, [1.0, 0.0]) - 1.375) < 1e-30  # -1/8 + 2 h(1/2)
+
+
+def test_a_probability_below_the_least_is_zero() -> None:
+    reg = fysym.compile("-t*log(t)")
+    reference = Reference(reg.derivation.entropy, reg.derivation.theory)
+    assert reference.inverse(reference.ctx.mpf(-2000)) == 0
+    p, _ = reference.solve([5000.0, 0.0])
+    assert abs(p[0] - 1) < 1e-19 and p[1] == 0  # to 20 places
+
+
+def test_code_that_does_not_run_is_as_wrong_as_can_be() -> None:
+    assert accuracy.worst_error(lambda x: x.no_such_thing, [0.5], [1], [1]) == (np.inf, 0.0)
+    assert accuracy.worst_error(lambda x: x + 1e-3, [0.25, 0.5], [0.25, 0.5], [1e-3, 1e-3])[0] == pytest.approx(1)
+    assert accuracy.error_in(1, float("nan"), 0) == np.inf
+
+
+def test_a_measurement_is_told_in_one_line() -> None:
+    found = accuracy.Measurement("numpy", "float64", "predict", 1.5, 2e-16, (0.5, 1.0), 1, 0.25, 0.75)
+    loss = dataclasses.replace(found, function="loss", relative=None, ulps=3.0)
+    assert str(found) == (
+        "numpy float64 predict: 1.5 ulps, relative 2e-16 above 1e-12; "
+        "worst at class 1 of theta = (0.5, 1): 0.25, truth 0.75"
+    )
+    both = accuracy.Accuracy((found, loss), 7)
+    assert both.worst is loss and list(both) == [found, loss]
+    assert str(both).splitlines()[0] == "measured on 7 rows of scores against the truth"
+    assert "3 ulps; worst" in str(loss)

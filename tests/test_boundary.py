@@ -6,6 +6,7 @@ import pytest
 import sympy
 from sympy import E, Rational, atan, cos, erfinv, exp, log, oo, pi, sin, sqrt, tan
 
+from fysym import boundary
 from fysym.boundary import end_limit
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
@@ -81,3 +82,55 @@ def test_an_exact_limit_is_proved_and_says_where():
 def test_no_time_means_undetermined_not_wrong():
     found = end_limit(tan(sin(t)) ** 3 / t, t, 0, Deadline(0))
     assert found.value is None and found.status == "sampled"
+
+
+E_ = sympy.Dummy("e", positive=True)
+
+
+def test_powers_are_added_up_before_their_signs_are_read():
+    assert boundary._by_powers(E_**2 + 3 + B * E_**B, E_) == 3
+    assert boundary._by_powers(E_**B - B * E_**-B, E_) == -oo
+    assert boundary._by_powers(E_**-2 - E_**-1, E_) is sympy.nan  # two growing terms of unlike sign
+    assert boundary._by_powers(E_ ** (B - 1), E_) is sympy.nan
+    assert boundary._by_powers(sin(E_), E_) is None
+
+
+def test_a_sum_with_a_term_that_oscillates_has_no_limit_by_terms():
+    assert boundary._by_terms(sin(1 / E_) + E_, E_) is None
+    assert boundary._by_terms(sin(E_) / E_ + E_ * log(E_), E_) == 1
+
+
+def test_values_that_are_no_limit():
+    x = sympy.Symbol("x", real=True, nonzero=True)
+    for value in (sympy.nan, sympy.zoo, oo * sympy.I, oo * x, x + oo * x, sympy.AccumBounds(-1, 1)):
+        assert not boundary._usable(value)
+    assert boundary._usable(-oo) and boundary._usable(pi / 2)
+
+
+def test_a_claim_is_not_believed_without_time_or_values():
+    assert boundary._agrees(E_ + 1, E_, sympy.S.One, [{}], Deadline(5))
+    assert not boundary._agrees(E_ + 1, E_, sympy.S.One, [{}], Deadline(0))
+    assert not boundary._agrees(log(-E_), E_, sympy.S.Zero, [{}], Deadline(5))
+    assert boundary._estimate(log(-E_), E_, Deadline(5)) is None
+    assert boundary._estimate(E_ + 1, E_, Deadline(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("f", "value"),
+    [
+        (sin(t) / t, sympy.Float(1, 25)),
+        ((1 - cos(t)) / t, 0),
+        (exp(1 / t) * cos(t), oo),
+        (-exp(1 / t) * cos(t), -oo),
+        (sin(1 / t) * cos(t), None),
+    ],
+    ids=str,
+)
+def test_where_sympy_fails_a_limit_is_estimated_from_values(f, value, monkeypatch):
+    def fails(*_):
+        raise NotImplementedError
+
+    monkeypatch.setattr(sympy, "limit", fails)
+    found = end_limit(f, t, 0, Deadline(8))
+    assert found.value == value and found.status == "sampled"
+    assert ("estimated" if value is not None else "could not be determined") in found.evidence

@@ -127,3 +127,14 @@ def test_access():
 @pytest.mark.parametrize("name", list(fysym.catalog))
 def test_every_entry_has_a_reference(name):
     assert fysym.catalog.entries[name].reference
+
+
+def test_the_catalog_without_compiling_anything() -> None:
+    assert len(fysym.catalog) == len(list(fysym.catalog)) and "gini" in fysym.catalog and "nothing" not in fysym.catalog
+    assert "tsallis" in dir(fysym.catalog) and repr(fysym.catalog).startswith(f"<Catalog of {len(fysym.catalog)} ")
+    with pytest.raises(AttributeError, match="no entropy called 'nothing'"):
+        _ = fysym.catalog.nothing
+    with pytest.raises(fysym.FysymError, match="did you mean shannon"):
+        fysym.catalog["shanon"]
+    with pytest.raises(fysym.FysymError, match="it has shannon, gini"):
+        fysym.catalog["qqqq"]

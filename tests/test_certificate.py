@@ -20,6 +20,7 @@ from fysym import certificate, certify, entropy
 from fysym.catalog import ENTRIES
 from fysym.certificate import CertificateError, balls, covers, examine, export, ranges, strips, verify, writing
 from fysym.certificate import data as reading
+from fysym.certificate import steps as rules
 from fysym.certify_precision import precision
 from fysym.concavity import decide
 from fysym.deadline import Deadline
@@ -540,3 +541,316 @@ def test_the_sign_of_the_third_derivative_is_claimed_too() -> None:
     certificate["claims"][1]["claim"] = "h''' < 0"
     with pytest.raises(fysym.FysymError):
         fysym.verify(certificate)
+
+
+# --- the parts of the check, one by one -----------------------------------------------------------------
+
+
+def steps_of(expr, sign, rule, *children, strict=True, cover=None):
+    return reading.Step(sympy.sympify(expr), sign, strict, rule, children, cover)
+
+
+def rechecked(step):
+    return list(rules.check(step))
+
+
+RANGE = "its range"
+ROOT = sympy.sqrt(2)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        steps_of(ROOT - 1, 1, "a number"),
+        steps_of(t, 1, "positive by its range"),
+        steps_of((t - 2) ** 3, -1, "an odd power of a negative base", steps_of(t - 2, -1, RANGE)),
+        steps_of((t - ROOT / 2) ** 2, 1, "an even power", strict=False),
+        steps_of((t - 2) ** -2, 1, "an even power", steps_of(t - 2, -1, RANGE)),
+        steps_of((1 + t) ** -2, 1, "a power of a positive base", steps_of(1 + t, 1, RANGE)),
+        steps_of(2**t, 1, "an exponential"),
+        steps_of(sympy.exp(-t), 1, "an exponential"),
+        steps_of(-t - 1, -1, "a sum of terms of one sign", steps_of(-t, -1, RANGE), steps_of(-1, -1, "a number")),
+        steps_of(sympy.sin(t) - 2 * t, -1, RANGE),
+        steps_of(t * (1 - t) - 1, -1, "extremes"),
+        steps_of(sympy.log(t) + 1 - t, -1, "monotone", steps_of(1 / t - 1, 1, RANGE)),
+        steps_of(t**2 - t - 1, -1, "Sturm count"),
+        steps_of(-((t - sympy.S.Half) ** 2), -1, "Sturm count", strict=False),
+        steps_of(sympy.sqrt(t) - 2, -1, "Sturm count"),
+        steps_of(t - 1, -1, rules.SUBSTITUTION, steps_of(-1 / (1 + rules.X), -1, RANGE)),
+    ],
+    ids=lambda step: f"{step.rule}: {step.expr}",
+)
+def test_a_sound_step_is_rechecked(step):
+    lines = rechecked(step)
+    assert lines[0].startswith(step.rule) and len(lines) == 1 + len(step.children)
+
+
+B = sympy.Symbol("b", positive=True)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (steps_of(t, 1, "by inspection"), "no rule called 'by inspection'"),
+        (steps_of(1 - ROOT, 1, "a number"), "does not follow"),
+        (steps_of(t, -1, "positive by its range"), "does not follow"),
+        (steps_of(t, 1, "a product"), "does not follow"),
+        (steps_of(t**3, 1, "an exponential"), "does not follow"),
+        (steps_of(-sympy.exp(t), -1, "an exponential"), "does not follow"),
+        (steps_of(t + 1, 1, "an even power"), "does not follow"),
+        (steps_of((t - 2) ** 3, -1, "an odd power of a negative base"), "does not follow"),
+        (steps_of(t**2, 1, "an even power", steps_of(1 + t, 1, RANGE)), "does not follow"),
+        (steps_of(t, 1, RANGE, steps_of(t, 1, RANGE)), "does not follow"),
+        (steps_of(t, 1, "extremes", steps_of(t, 1, RANGE)), "does not follow"),
+        (steps_of(B * t - B - 1, -1, "extremes"), "could not be re-checked"),
+        (steps_of(t, 1, "ball arithmetic"), "does not follow"),
+        (steps_of(t, 1, "rewritten"), "does not follow"),
+        (steps_of(t, 1, "rewritten", steps_of(2 * t, 1, RANGE)), "are not the same"),
+        (steps_of(t - 1, -1, rules.SUBSTITUTION, steps_of(t - 1, -1, RANGE)), "does not follow"),
+        (steps_of(t, 1, "monotone"), "does not follow"),
+        (steps_of(t - sympy.S.Half, 1, "monotone", steps_of(1, 1, "a number")), "next to 0 could not be re-checked"),
+        (steps_of(B * t, 1, "Sturm count"), "does not follow"),
+        (steps_of(t**300 - 2, -1, "Sturm count"), "does not follow"),
+        (steps_of(t**sympy.pi - 2, -1, "Sturm count"), "does not follow"),
+        (steps_of(t - sympy.S.Half, 1, "Sturm count"), "does not follow"),
+        (steps_of((1 + t) ** 2, 1, "rewritten", steps_of((1 + t) ** 2 + rules.X, 1, RANGE)), "not the same"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{value.rule}: {value.expr}",
+)
+def test_an_unsound_step_is_refused(step, words):
+    with pytest.raises(FysymError, match=words):
+        rechecked(step)
+
+
+def test_a_symbol_from_nowhere():
+    inner = steps_of(B * t, 1, "a product", steps_of(B, 1, "positive by its range"), steps_of(t, 1, RANGE))
+    assert len(rechecked(inner)) == 3
+    with pytest.raises(CertificateError, match="comes from nowhere"):
+        list(rules.check(inner, {t: (sympy.S.Zero, sympy.S.One)}))
+
+
+def test_equal_expressions():
+    assert rules.same(t, t) == "identical"
+    assert rules.same((1 + t) ** 2, 1 + 2 * t + t**2) == "the difference simplifies to 0"
+    with pytest.raises(UndecidedError, match="could not be re-checked"):
+        rules.same(sympy.zeta(t), sympy.zeta(t) + 0 * B + sympy.zeta(2) - sympy.pi**2 / 6 + sympy.Function("f")(t))
+    assert not rules._vanishes(t - 1)
+    assert not rules._differs_from_zero(t - t + sympy.zeta(B))
+    assert rules._differs_from_zero(t - sympy.S.Half)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: reading.measure({"a": None}), "no place for NoneType"),
+        (lambda: reading.measure(nested(300)), "too deeply nested"),
+        (lambda: reading.measure(2**64), "a number that is too large"),
+        (lambda: reading.measure("x" * 10_001), "more than 10000 characters"),
+        (lambda: reading.measure({1: "a"}), "a key that is not a short text"),
+        (lambda: reading.measure([0] * 400_001), "too large"),
+        (lambda: reading.field([], "sign", int), "has no 'sign'"),
+        (lambda: reading.field({"sign": True}, "sign", int), "'sign' should be of type int, not bool"),
+        (lambda: reading.keys({"a": 1, "b": 2}, "a"), "unknown key 'b'"),
+        (lambda: reading.expression("a*t", {"t": t}), "'a' is not a symbol of this claim"),
+        (lambda: reading.expression(["log", "0"], {}), "not a finite real one"),
+        (lambda: reading.expression([3], {}), "a list that starts with a name"),
+        (lambda: reading.expression(["symbol", "b"], {"t": t}), "not declared"),
+        (lambda: reading.expression(["exp", "1001"], {}), "beyond 1000"),
+        (lambda: reading.expression(["Pow", "2", "1001"], {}), "too large"),
+        (lambda: reading.fraction("0.5"), "not an exact fraction"),
+        (lambda: reading.fraction(3), "not an exact fraction"),
+        (lambda: reading.box("0"), "a list of pairs"),
+        (lambda: reading.box([["0"]]), "two ends"),
+        (lambda: reading.box([["1", "0"]]), "wrong order"),
+        (lambda: reading.sign_of({"sign": 2}), "1 or -1, not 2"),
+        (lambda: reading.cover({"ranges": {"c": ["0", "1"]}, "ends": []}, {"t": t}), "belongs to no parameter"),
+        (lambda: reading.cover({"ranges": {}, "ends": [3]}, {"t": t}), "described by names and values"),
+    ],
+)
+def test_what_a_certificate_may_hold(call, words):
+    with pytest.raises(CertificateError, match=words):
+        call()
+
+
+def test_a_function_outside_the_white_list_is_not_written():
+    with pytest.raises(UnsupportedError, match="cannot be written"):
+        writing.write(sympy.zeta(t) + sympy.polygamma(1, t))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        sympy.zeta(t), sympy.LambertW(t, 3), sympy.gamma(t - 1), sympy.loggamma(t - 1), sympy.polygamma(40, t),
+        sympy.sqrt(t - 1), 1 / (t - sympy.S.Half), sympy.log(t - 1), sympy.Function("f")(t),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_ball_where_a_function_may_be_undefined(f):
+    from fractions import Fraction
+
+    box = ((Fraction(1, 4), Fraction(3, 4)),)
+    with precision(64), pytest.raises(balls.Undefined):
+        balls.ball(f, {t: balls.interval(*box[0])})
+    function = balls.Function(f, (t,))
+    assert not function.is_defined(box, 64, 8)
+    assert not function.is_positive(box, 64, 8)
+
+
+def test_boxes_next_to_an_end_are_cut_by_ratios():
+    from fractions import Fraction as F
+
+    low, high = balls.halves(((F(1, 1000), F(1, 2)),), [1.0])
+    assert low == ((F(1, 1000), F(1, 250)),) and high == ((F(1, 250), F(1, 2)),)
+    low, high = balls.halves(((F(1, 2), F(999, 1000)),), [1.0])
+    assert high == ((F(249, 250), F(999, 1000)),)
+    first, second = balls.halves(((F(0), F(1)), (F(0), F(1))), [1.0, 2.0])
+    assert first == ((F(0), F(1)), (F(0), F(1, 2))) and second == ((F(0), F(1)), (F(1, 2), F(1)))
+
+
+def test_covers_of_our_own():
+    assert covers.own_cover(-1 - t, t, -1)
+    assert not covers.own_cover(t - sympy.S.Half, t, -1)
+    assert not covers.own_cover(sympy.Function("f")(t), t, 1)
+    assert covers.is_smooth(sympy.log(t) * sympy.log(1 - t), (t,), ())
+    assert not covers.is_smooth(1 / (t - sympy.S.Half), (t,), ())
+    assert not covers.is_smooth(sympy.Function("f")(t), (t,), ())
+
+
+def test_powers_of_ranges():
+    where = {t: (sympy.S.Zero, sympy.S.One), B: (sympy.S.Zero, sympy.oo)}
+
+    def ends(f):
+        span = ranges.span_of(f, where)
+        return float(span.low), float(span.high)
+
+    assert ends((t - 2) ** 2) == (1.0, 4.0)
+    assert ends((t - 2) ** -3) == (-1.0, -0.125)
+    assert ends((2 * t - 1) ** 3) == (-1.0, 1.0)
+    assert ends(sympy.cosh(t)) == (1.0, float("inf"))
+    assert ends(sympy.asin(t)) == (0.0, 2.0)
+    assert ends((1 + t) ** B) == (0.0, float("inf"))
+    for f in (sympy.zeta(3) * t, (t - sympy.S.Half) ** B, sympy.erfinv(2 * t), sympy.zeta(1 + t)):
+        with pytest.raises(UndecidedError):
+            ranges.span_of(f, where)
+
+
+def test_a_claim_must_fit_its_entropy():
+    data = made("-t*log(t)")
+    where = ("claims", 0)
+    for path, value, words in (
+        (("version",), 1, "not a fysym certificate of version"),
+        (("entropy",), "-2*t*log(t)", "is not h'' of the entropy"),
+        ((*where, "claim"), "h is nice", "not about a derivative"),
+        ((*where, "claim"), "h'' > 0", "does not prove the claim"),
+        ((*where, "interval"), ["0", "1/2"], "is not \\(0, 1\\)"),
+        (("substitutions",), {"a": "b_a"}, "do not fit the parameters"),
+        (("claims",), [], "nothing is claimed about h'' on"),
+        (("parameters",), {"a": 3}, "the range of a parameter is a text"),
+    ):
+        with pytest.raises(FysymError, match=words):
+            verify(renewed(put(data, path, value)))
+    with pytest.raises(CertificateError, match="its digest does not match"):
+        verify({**data, "entropy": "-2*t*log(t)"})
+    family = made("(t - t**a)/(a - 1)", {"a": "a > 1"})
+    with pytest.raises(CertificateError, match="substitution of a should read: b_a \\+ 1"):
+        verify(renewed(put(family, ("substitutions", "a"), "b_a + 2")))
+
+
+def test_a_check_that_fails_unforeseen_is_an_error_of_ours(monkeypatch):
+    monkeypatch.setattr(reading, "measure", lambda _: {}["missing"])
+    with pytest.raises(CertificateError, match="malformed .KeyError: 'missing'"):
+        verify({})
+
+
+def test_a_check_that_takes_too_long_is_undecided(monkeypatch):
+    monkeypatch.setattr(certificate.checking, "MOST_SECONDS", 0.0)
+    with pytest.raises(UndecidedError, match="in time"):
+        verify({})
+
+
+def test_ends_of_ranges_are_rounded_outward():
+    from fractions import Fraction
+
+    outward = certificate.checking._outward
+    assert outward(sympy.Rational(3, 7), 1) == Fraction(3, 7)
+    low, high = outward(ROOT, -1), outward(ROOT, 1)
+    assert low**2 < 2 < high**2 and high - low == Fraction(1, 2**64)
+    with pytest.raises(UndecidedError, match="infinite range"):
+        outward(sympy.oo, 1)
+
+
+def test_kinks_are_rechecked():
+    h = entropy.read("Min(t, 1 - t) + t*(1 - t)", {}, Deadline(20))
+    check_kink, half = certificate.checking._check_kink, sympy.S.Half
+    assert check_kink(h, 1 - 2 * t, half) is None
+    with pytest.raises(UndecidedError, match="continuous at t = 1/2"):
+        check_kink(h, t, half)
+    with pytest.raises(UndecidedError, match="slope of h falls at t = 1/2"):
+        check_kink(h, 2 * t - 1, half)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        sympy.log(-sympy.log(t)), sympy.log(t - 1), sympy.sqrt(t - sympy.S.Half), sympy.zeta(2 + t), sympy.sin(1 / t),
+        (-sympy.log(t)) ** sympy.pi, 1 / (t - t**2 - t + t**2 + sympy.zeta(3 + t)),
+        sympy.LambertW(-t / 4, -1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_strip_where_nothing_is_known(f):
+    from fractions import Fraction
+
+    with precision(200), pytest.raises(balls.Undefined):
+        strips.Strip(t, 0, Fraction(1, 16), 4, {}).expand(f)
+
+
+def test_sizes_on_a_strip():
+    """x^a l^k on 0 < x <= 1/16: its maximum is inside the strip when k/a is beyond log 16."""
+    from fractions import Fraction
+
+    with precision(200):
+        strip = strips.Strip(t, 0, Fraction(1, 16), 4, {})
+        one, many = sympy.S.One, sympy.Integer(8)
+        assert float(strip.size(one, sympy.S.Zero).upper()) == pytest.approx(1 / 16)
+        assert float(strip.size(one, many).upper()) == pytest.approx(float(mpmath.mpf(8) ** 8 * mpmath.exp(-8)))
+        for a, k in ((sympy.S.Zero, one), (-one, one)):
+            with pytest.raises(balls.Undefined, match="grows without bound"):
+                strip.size(a, k)
+        with pytest.raises(balls.Undefined, match="vanishes"):
+            strip.split({})
+        around = {(one, sympy.S.Zero): (balls.interval(Fraction(-1), Fraction(1)), None)}
+        with pytest.raises(balls.Undefined, match="sign is open"):
+            strip.split(around)
+        with pytest.raises(balls.Undefined, match="inexact multiple of a logarithm"):
+            strip.exponential({strips.LOGARITHM: (balls.number(one), None)})
+        assert strips._both(one, None, sympy.Add) is None and not strips._is_zero(None)
+        assert strips._is_zero(sympy.sqrt(8) - 2 * sympy.sqrt(2)) and not strips._is_zero(sympy.sqrt(2))
+
+
+def test_covers_that_do_not_fit_are_refused():
+    import dataclasses
+    from fractions import Fraction as F
+
+    end = reading.Strip(0, "regular", F(1, 8), F(1, 2), sympy.S.Zero, sympy.S.Zero, 0, ())
+    cover = reading.Cover((t,), (), 53, (((F(1, 8), F(7, 8)),),), (end, dataclasses.replace(end, at=1)))
+    assert "1 boxes without gap" in covers.check(cover, 1 + t, 1)
+    for changed, expr, words in (
+        ({}, 1 + t + B, "a symbol without a range"),
+        ({"precision": 0}, 1 + t, "at 0 bits cannot be checked"),
+        ({"strips": (end, dataclasses.replace(end, at=2))}, 1 + t, "next to neither 0 nor 1"),
+        ({"strips": (end,)}, 1 + t, "next to 1 do not cover"),
+        ({"boxes": ()}, 1 + t, "do not tile"),
+        ({}, 1 - 4 * t * (1 - t) * sympy.Rational(4, 3), "does not hold|not settled on the box"),
+        ({"strips": (dataclasses.replace(end, bound=F(0)), dataclasses.replace(end, at=1))}, 1 + t, "does not hold"),
+        ({"strips": (dataclasses.replace(end, bound=F(3)), dataclasses.replace(end, at=1))}, 1 + t, "does not hold"),
+        ({"strips": (dataclasses.replace(end, rule="luck"), dataclasses.replace(end, at=1))}, 1 + t, "does not hold"),
+    ):
+        with pytest.raises(CertificateError, match=words):
+            covers.check(dataclasses.replace(cover, **changed), expr, 1)
+    leading = dataclasses.replace(end, rule="leading term", power=sympy.S.One, order=3)
+    assert covers.check(dataclasses.replace(cover, strips=(leading, dataclasses.replace(end, at=1))), sympy.sin(t), 1)
+    steep = dataclasses.replace(leading, bound=F(2))
+    with pytest.raises(CertificateError, match="width 0.125 next to 0 does not hold"):
+        covers.check(dataclasses.replace(cover, strips=(steep, dataclasses.replace(end, at=1))), sympy.sin(t), 1)
+    assert covers._parts(((F(0), F(2)),)) == [((F(0), F(1)),), ((F(1), F(2)),)]

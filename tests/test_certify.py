@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sympy import Rational, acos, asin, atan, atanh, cos, cosh, diff, erf, exp, gamma, log, pi, sin, sqrt, tan
 
 from fysym import certify, certify_precision, truth
-from fysym.certify import balls, certify_sign
+from fysym.certify import balls, certify_sign, cover, expansion
 from fysym.entropy import VARIABLE as t
 
 pytest.importorskip("flint")
@@ -245,3 +245,108 @@ def test_threads_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert found == [True] * 8
+
+
+# --- the parts ------------------------------------------------------------------------------------------
+
+
+def expanded(f, at=0, order=4, delta=Fraction(1, 16), box=(), parameters=(), stop=float("inf")):
+    with certify_precision.precision(200):
+        found = expansion.Expansion((t, *parameters), at, delta, order, box, stop)
+        return found, found.of(f)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        log(-log(t)),  # a logarithm of a logarithm
+        log(t - Rational(1, 2)),
+        sqrt(t - Rational(1, 2)),
+        (-log(t)) ** pi,
+        sympy.sin(1 / t),
+        sympy.zeta(t + 2) * 0 + sympy.beta(t, 1 + t),
+        1 / (t - t + sympy.zeta(t) * 0 + sin(t) ** 2 + cos(t) ** 2 - 1),
+    ],
+    ids=str,
+)
+def test_what_has_no_expansion(f):
+    with pytest.raises((balls.Unsettled, balls.NotEvaluable, ZeroDivisionError)):
+        expanded(sympy.sympify(f))
+
+
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize(
+    "f",
+    [
+        t**3 * log(t) ** 2, t ** Rational(1, 9) * log(t), sympy.sec(pi * t / 4), sympy.cot(t + 1), sympy.csc(t + 1),
+        sympy.asinh(1 / t), sympy.acosh(1 + t), sympy.sinh(log(t)), sympy.loggamma(t), sympy.polygamma(2, t),
+        atan(-1 / t), asin(1 - t), sympy.sign(t + 1) * t,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_expansions_contain_the_truth(f, at):
+    _, series = expanded(f, at)
+    with certify_precision.precision(200) as flint:
+        for k in (4, 5, 12):
+            x = balls.enclose(Fraction(1, 2**k))
+            level = -x.log()
+            total = sum(c * x ** balls.enclose(a) * level ** balls.enclose(m) for (a, m), (c, _) in series.items())
+            where = Rational(1, 2**k) if at == 0 else 1 - Rational(1, 2**k)
+            value = flint.arb(str(sympy.N(f.subs(t, where), 60)))
+            assert total.overlaps(value + (1 + abs(value)) * flint.arb(0, "1e-40"))
+
+
+def test_an_expansion_ends_with_its_time():
+    with pytest.raises(balls.Unsettled):
+        expanded(t * exp(t), stop=time.monotonic() - 1)
+
+
+def test_an_exact_value_is_forgotten_when_it_is_long_or_infinite():
+    assert expansion._exact(sympy.zoo * 1) is None
+    assert expansion._exact(sum(sqrt(k) for k in range(2, 200))) is None
+    assert expansion._exact(sqrt(2)) == sqrt(2)
+    assert expansion._vanishes(sqrt(8) - 2 * sqrt(2) + 0 * pi) and not expansion._vanishes(sqrt(8) - 2)
+    assert expansion._vanishes(A * (A + 1) - A**2 - A) and not expansion._vanishes(A)
+
+
+def test_balls_of_other_nodes():
+    box = ((Fraction(1, 4), Fraction(1, 2)),)
+    assert balls.Program(sympy.sign(t), (t,)).on(box, 53) == 1
+    assert not balls.Program(sympy.sign(t - Rational(1, 3)), (t,)).on(box, 53).is_finite()
+    assert not balls.Program(sympy.polygamma(1, t - 1), (t,)).on(box, 53).is_finite()
+    with balls.precision(53):
+        assert balls.integer_power(balls.enclose(Fraction(-1), Fraction(2)), 0) == 1
+    field = balls.Field(sympy.Abs(t - Rational(1, 3)) + sympy.sign(t), (t,), 1)
+    assert field.settle(box, 53)[0]
+
+
+def test_without_derivatives_only_the_ball_itself_settles():
+    class Smooth(sympy.Function):
+        def fdiff(self, argindex=1):
+            return sympy.zeta(self.args[0])
+
+    field = balls.Field(t - Rational(3, 8), (t,), 1)
+    field.f = Smooth(t)
+    assert field.slopes == ()
+    assert field.settle(((Fraction(1, 4), Fraction(1, 2)),), 53) == (False, [])
+
+
+def test_a_range_with_an_infinite_end_is_not_covered():
+    with pytest.raises(balls.NotEvaluable, match="not a finite number"):
+        cover._outward(log(sqrt(2) - 2, evaluate=False), 1)
+    assert cover._outward(sqrt(2), -1) ** 2 < 2 < cover._outward(sqrt(2), 1) ** 2
+
+
+def test_a_cover_reads_as_an_argument():
+    found = certify_sign(-1 / t, t, -1, 10)
+    (line,) = found.lines(1)
+    assert line == f"  -1/t < 0: {found.evidence}" and found.covers == (found,)
+
+
+def test_too_many_boxes_or_no_time_is_unsettled(monkeypatch):
+    field = balls.Field(-1 / t, (t,), -1)
+    with pytest.raises(balls.Unsettled):
+        cover._cover(field, ((Fraction(1, 8), Fraction(7, 8)),), time.monotonic() - 1)
+    monkeypatch.setattr(cover, "MOST_BOXES", -1)
+    with pytest.raises(balls.Unsettled):
+        cover._cover(field, ((Fraction(1, 8), Fraction(7, 8)),), time.monotonic() + 9)

@@ -1,7 +1,12 @@
 """The command line: reports on stdout, problems on stderr, an exit code for each kind."""
 
+import pathlib
+import runpy
+import sys
+
 import pytest
 
+from fysym import cli
 from fysym.cli import main
 
 
@@ -41,3 +46,31 @@ def test_problems(arguments: list[str], code: int, words: str, capsys: pytest.Ca
     captured = capsys.readouterr()
     assert captured.out == ""
     assert words in captured.err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    with open(tmp_path / "out", "w") as out:
+
+        class Closed:
+            def write(self, text: str) -> None:
+                raise BrokenPipeError
+
+            def flush(self) -> None:
+                raise BrokenPipeError
+
+            def fileno(self) -> int:
+                return out.fileno()
+
+        monkeypatch.setattr(sys, "stdout", Closed())
+        cli._show("a report")
+        out.write("what Python flushes when it ends")
+    assert (tmp_path / "out").read_text() == ""
+
+
+def test_it_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["fysym", "t^2"])
+    monkeypatch.delitem(sys.modules, "fysym.cli")
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module("fysym.cli", run_name="__main__")
+    assert caught.value.code == 2
+    assert "use ** for powers" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import multiprocessing
 import pickle
 import subprocess
@@ -340,3 +341,68 @@ def test_huge_exponents_leave_no_huge_numbers() -> None:
     reg = fysym.compile("t - t**10000")
     assert reg.margin == 10000
     np.testing.assert_array_equal(reg.predict([10000.0, 0.0]), [1.0, 0.0])
+
+
+def test_what_goes_wrong_inside_is_an_error_of_ours(monkeypatch):
+    def fails(kind):
+        def work(*_):
+            raise kind("inside")
+
+        return work
+
+    for kind, words in ((RecursionError, "nested too deeply"), (KeyError, "could not be analysed .KeyError: 'inside'")):
+        monkeypatch.setattr("fysym.concavity.probe", fails(kind))
+        with pytest.raises(fysym.UndecidedError, match=words):
+            fysym.compile("t*(1-t)")
+    with pytest.raises(fysym.ParameterError, match="deadline must be a number of seconds"):
+        fysym.compile("t*(1-t)", deadline=True)
+    with pytest.raises(fysym.ParameterError, match="name must be a text, not 3"):
+        fysym.compile("t*(1-t)", name=3)
+
+
+def test_every_method_takes_the_parameters_of_a_family():
+    """a t (1-t)/2 at a = 2: predictions are the projection of theta/2."""
+    family = fysym.compile("a*t*(1-t)/2", params={"a": "a > 0"})
+    member, theta = family.bind(a=2), [0.5, 0.25, -1.0]
+    p = member.predict(theta)
+    np.testing.assert_allclose(p, [0.5625, 0.4375, 0.0], atol=1e-15)
+    np.testing.assert_array_equal(family.predict(theta, a=2), p)
+    assert family.loss(theta, 0, a=2) == family.value_and_grad(theta, 0, a=2)[0] == member.loss(theta, 0)
+    np.testing.assert_array_equal(family.grad(theta, 0, a=2), p - [1, 0, 0])
+    np.testing.assert_allclose(family.jvp(theta, [1.0, 0.0, 0.0], a=2), [0.25, -0.25, 0.0])
+    np.testing.assert_allclose(family.vjp(theta, [1.0, 0.0, 0.0], a=2), [0.25, -0.25, 0.0])
+    np.testing.assert_allclose(family.jacobian(theta, a=2)[0], [0.25, -0.25, 0.0])
+    assert family.threshold(theta, a=2) == pytest.approx(0.5 - (2 * 0.5625 - 1))
+    assert family.entropy(p, a=2) == pytest.approx(1 - (p**2).sum())
+    assert family.conjugate(theta, a=2) == pytest.approx(np.dot(theta, p) + 1 - (p**2).sum())
+    assert family.bregman([1, 0, 0], p, a=2) == pytest.approx(((p - [1, 0, 0]) ** 2).sum())
+    assert family.score(p, [1, 0, 0], a=2) == pytest.approx(((p - [1, 0, 0]) ** 2).sum())
+    with pytest.raises(fysym.InputError, match="label 3"):
+        family.loss(theta, 3, a=2)
+    assert family.bind() is family and family.bind(a=2) is member
+    with pytest.raises(fysym.ParameterError, match="must be numbers"):
+        family.bind(a=[2])
+    assert pickle.loads(pickle.dumps(member)).margin == 2
+
+
+def test_members_that_were_bound_are_kept_up_to_a_number():
+    family = fysym.compile("a*t*(1-t)/2", params={"a": "a > 0"})
+    family._bound.update(dict.fromkeys(range(64)))
+    member = family.bind(a=3)
+    assert list(family._bound.values()) == [member]
+
+
+def test_what_was_only_sampled_has_no_certificate(monkeypatch):
+    reg = fysym.compile("-t*log(t)")
+    claims = reg.certificate()["claims"]
+    assert [claim["claim"] for claim in claims] == ["h'' < 0", "h''' > 0"]
+    fact = dataclasses.replace(reg.derivation.verdict.fact, status="sampled")
+    verdict = dataclasses.replace(reg.derivation.verdict, fact=fact)
+    sampled = fysym.Regularizer(dataclasses.replace(reg.derivation, verdict=verdict), None, lambda *_: reg)
+    with pytest.raises(fysym.UndecidedError, match="there is no proof to export"):
+        sampled.certificate()
+
+
+def test_facts_print_their_status():
+    fact = fysym.compile("t*(1-t)").fact("margin")
+    assert str(fact).startswith("margin: 2 [proved: ")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
+
 import mpmath
 import pytest
 import sympy
 
 import fysym
+from fysym import concavity, search
 from fysym.concavity import decide
 from fysym.deadline import Deadline
 from fysym.entropy import read
@@ -240,3 +244,103 @@ def test_the_least_upward_kinks_and_jumps_are_refused(size: str) -> None:
         fysym.compile(f"t*(1 - t) + max(0, t - 3/5)*{size}")
     with pytest.raises(fysym.NotConcaveError, match="jumps"):
         fysym.compile(f"exp(-t)*log(1 + t*(1 - t)) + sign(t - 2/7)*{size}")
+
+
+# --- the parts of the decision --------------------------------------------------------------------------
+
+
+def test_what_is_assumed_is_marked_as_assumed(monkeypatch):
+    def undecided(*_):
+        raise fysym.UndecidedError("nobody knows")
+
+    entropy = read("t*(1-t)", None, Deadline(8))
+    monkeypatch.setattr(concavity, "_decide_piece", undecided)
+    with pytest.raises(fysym.UndecidedError, match="nobody knows"):
+        decide(entropy, Deadline(8))
+    verdict = decide(entropy, Deadline(8), assume_concave=True)
+    assert verdict.fact.status == "sampled" and not verdict.strict
+    assert verdict.fact.evidence == "assumed by the caller; nobody knows"
+
+
+def test_a_proof_of_convexity_refutes(monkeypatch):
+    """The search is kept from seeing that t^2 bends upwards; the proof sees it."""
+    monkeypatch.setattr(concavity, "_search", lambda *_: "nothing seen")
+    with pytest.raises(fysym.NotConcaveError, match=r"h''\(1/2\) = 2 > 0"):
+        decide(read("t**2", None, Deadline(8)), Deadline(8))
+
+
+def test_zeros_of_the_curvature():
+    half, x = sympy.Rational(1, 2), read("t*(1-t)", None, Deadline(8)).t
+    assert concavity._zero_inside(-((x - half) ** 2), x, Deadline(60)) == (False, half)
+    assert concavity._zero_inside(-((x - 2) ** 2), x, Deadline(60)) == (True, None)
+    assert concavity._zero_inside(-((sympy.exp(x) - 2) ** 2), x, Deadline(60)) == (False, sympy.log(2))
+    assert concavity._zero_inside(-((sympy.exp(x) - 5) ** 2), x, Deadline(60)) == (False, None)
+    assert concavity._zero_inside(-((x - half) ** 2), x, Deadline(0)) == (False, None)
+
+
+def test_a_certificate_that_fails_or_is_late_is_none(monkeypatch):
+    pytest.importorskip("flint")
+    entropy = read("t*(1-t)", None, Deadline(8))
+    assert concavity.certified_sign(entropy, -1 / entropy.t, -1, Deadline(8)) is not None
+    assert concavity.certified_sign(entropy, -1 / entropy.t, 1, Deadline(8)) is None
+    assert concavity.certified_sign(entropy, -1 / entropy.t, -1, Deadline(0)) is None
+
+
+def test_terms_of_unlike_signs_are_not_certified():
+    pytest.importorskip("flint")
+    family = read("-t*log(t) + a*t*(1-t)", {"a": "a > 0"}, Deadline(8))
+    (b,) = (p.coordinate for p in family.parameters)
+    assert concavity._certify_terms(family, -1 / family.t - 2 * b, -1, 4).sign == -1
+    assert concavity._certify_terms(family, -1 / family.t + 2 * b, -1, 4) is None
+
+
+def test_what_becomes_complex_between_the_probes_is_refused():
+    entropy = read("t*(1-t)", None, Deadline(8))
+    hole = sympy.sqrt(entropy.t - sympy.Rational(1, 500)) - entropy.t**2
+    (piece,) = (dataclasses.replace(piece, expr=hole) for piece in entropy.pieces)
+    with pytest.raises(fysym.NotConcaveError, match=r"h\(1/1000\) is not a real number") as caught:
+        concavity.probe(dataclasses.replace(entropy, pieces=(piece,)))
+    assert caught.value.witness == sympy.Rational(1, 1000)
+
+
+def test_a_slope_that_provably_drops_joins_two_pieces():
+    family = read("a*Min(t, 1-t) + t*(1-t)", {"a": "a > 0"}, Deadline(8))
+    left, right = family.pieces
+    step = concavity._step(family, left, right, 1)
+    assert concavity._is_joined(family, step, 1, Deadline(60))
+    assert not concavity._is_joined(family, -step, 1, Deadline(60))
+    assert not concavity._is_joined(family, step, 0, Deadline(8))
+    assert not concavity._is_joined(family, step, 1, Deadline(0))
+
+
+def test_regularity_by_balls_is_certified(monkeypatch):
+    pytest.importorskip("flint")
+    entropy = read("-t**2 + log(2 - t)/100", None, Deadline(10))
+    (piece,) = entropy.pieces
+    assert concavity._check_regular(entropy, piece, entropy.h, Deadline(10)) == "proved"
+    monkeypatch.setattr(concavity, "prove_sign", lambda *_, **__: None)
+    assert concavity._check_regular(entropy, piece, entropy.h, Deadline(20)) == "certified"
+
+
+def test_no_time_for_a_search_is_no_answer(monkeypatch):
+    entropy = read("t*(1-t)", None, Deadline(8))
+    (piece,) = entropy.pieces
+    second = sympy.diff(entropy.h, entropy.t, 2)
+    assert concavity._timed_search(second, entropy.t, Deadline(0)) is None
+    found = concavity._search(entropy, piece, second, Deadline(0))
+    assert isinstance(found, fysym.UndecidedError) and found.interval == (0.0, 1.0)
+    monkeypatch.setattr(search, "search_positive", lambda *_, **__: time.sleep(3))
+    assert concavity._timed_search(second, entropy.t, Deadline(0.5)) is None
+
+
+def test_the_search_for_poles():
+    entropy = read("t*(1-t)", None, Deadline(8))
+    (piece,) = entropy.pieces
+    x, third = entropy.t, sympy.Rational(1, 3)
+    assert concavity._search_pole(entropy, piece, entropy.h, 1 + x, {}, Deadline(8)) is None
+    with pytest.raises(fysym.NotConcaveError, match="h is unbounded at t = 0.333333"):
+        concavity._search_pole(entropy, piece, 1 / (x - third), x - third, {}, Deadline(8))
+    with pytest.raises(fysym.NotConcaveError, match="is not a real number"):
+        concavity._search_pole(entropy, piece, sympy.log(x - third), x - third, {}, Deadline(8))
+    with pytest.raises(fysym.UndecidedError, match="smooth where t - 1/3 vanishes"):
+        concavity._search_pole(entropy, piece, x, x - third, {}, Deadline(8))

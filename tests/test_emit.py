@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 import fysym
-from fysym.emit.printer import lines, literal
+from fysym.emit.printer import _strip, lines, literal
 from fysym.errors import UnsupportedError
 from fysym.program import compiled
 from fysym.rewrite import safe
@@ -110,3 +110,24 @@ def test_the_header_states_entropy_and_facts() -> None:
     header = fysym.catalog.gini.source().split("from __future__")[0]
     for words in ("h(t) = t*(1 - t)/2", "margin: 1 [proved]", "sparsity: full [proved]"):
         assert words in header
+
+
+@pytest.mark.parametrize(
+    "number", [sympy.Integer(10) ** 400, -sympy.Rational(10**400, 3), sympy.exp(1000), sympy.sqrt(2) * 10**400]
+)
+def test_a_number_too_large_for_a_double_is_refused(number: sympy.Expr) -> None:
+    with pytest.raises(UnsupportedError, match="too large for a double"):
+        literal(number)
+
+
+def test_a_number_too_small_for_a_double_is_zero() -> None:
+    assert literal(sympy.Rational(1, 10**400)) == "0.0"
+
+
+def test_only_brackets_around_the_whole_are_removed() -> None:
+    assert _strip("(a) + (b)") == "(a) + (b)" and _strip("(a + (b))") == "a + (b)" and _strip("a") == "a"
+
+
+def test_an_entropy_beyond_doubles_is_an_error_of_ours() -> None:
+    with pytest.raises(fysym.FysymError):
+        fysym.compile("10**400*t*(1-t)").predict([0.5, 0.25])

@@ -7,10 +7,11 @@ import pytest
 import sympy
 from sympy import Rational, Symbol, cos, exp, log, oo, sin, sqrt
 
+from fysym import entropy as entropies
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
 from fysym.entropy import bind, read
-from fysym.errors import FysymError, NotConcaveError, ParameterError, UnsupportedError
+from fysym.errors import FysymError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 
 x = Symbol("t")
 
@@ -198,3 +199,121 @@ def test_pieces_with_the_same_derivative_are_joined():
 def test_a_huge_power_of_e_does_not_keep_the_compiler():
     found = entropy("t*(1 - t) - alpha*exp(-(1000*t - 10)**2)", {"alpha": "0 < alpha < 1"})
     assert found.affine.has(exp(-980100))
+
+
+@pytest.mark.parametrize(
+    ("span", "opened"),
+    [
+        ("1 < a < 3", lambda b: (1 + 3 * b) / (1 + b)),
+        ("a > 2", lambda b: 2 + b),
+        ("a < 2", lambda b: 2 - b),
+        (None, lambda b: b - 1 / b),
+    ],
+)
+def test_a_parameter_and_its_coordinate(span, opened):
+    """The coordinate b > 0 runs over the open range, and `closed` is its inverse."""
+    given = {"a": span} if span else None
+    (parameter,) = entropy(-(x**2) + Symbol("a") * x, given).parameters
+    assert sympy.simplify(parameter.opened - opened(parameter.coordinate)) == 0
+    for value in (Rational(1, 7), Rational(2), Rational(40, 3)):
+        there = parameter.opened.xreplace({parameter.coordinate: value})
+        assert there in parameter.range
+        assert sympy.simplify(parameter.closed.xreplace({parameter.symbol: there}) - value) == 0
+
+
+def test_the_closed_ends_of_ranges_are_faces():
+    found = entropy("a*t*(1 - t) - b*t**2 + c*t", {"a": "1 <= a < 2", "b": "1 < b <= 3", "c": "0 < c < 1"})
+    assert list(found.faces()) == [{"a": 1}, {"b": 3}]
+
+
+def test_binding_an_unknown_name():
+    with pytest.raises(ParameterError, match="no parameter called 'b'; the parameters are: a"):
+        bind(entropy("a*t*(1 - t)", {"a": "a > 0"}), {"b": 1}, Deadline(8))
+    with pytest.raises(ParameterError, match="the parameters are: none"):
+        bind(entropy("t*(1 - t)"), {"b": 1}, Deadline(8))
+
+
+def test_a_number_is_an_entropy_that_is_affine():
+    assert entropy(5).h == 0 and entropy(2.5).affine == Rational(5, 2)
+
+
+@pytest.mark.parametrize(
+    ("h", "words"),
+    [
+        ("sin(1/t)", "the value of h at 0 could not be determined within the deadline"),
+        ("sin(1/(1-t))", "the value of h at 1 could not be determined"),
+        ("t**a", "the value of h at 0 is undetermined for a > -1; declare a narrower range"),
+    ],
+)
+def test_an_undetermined_end_says_what_to_do(h, words):
+    with pytest.raises(UndecidedError, match=words):
+        entropy(h, {"a": "a > -1"} if "a" in h.replace("tan", "") else None)
+
+
+def test_what_is_not_real_inside_is_refused_with_the_place():
+    with pytest.raises(NotConcaveError, match=r"h\(1/2\) is not a real number") as caught:
+        entropy("log(t - 2/3)")
+    assert caught.value.witness == Rational(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("h", "second"),
+    [
+        ("-log(t) - 1000*t**2", 1 / t**2 - 2000),
+        ("-log(1 - t) - 1000*t**2", 1 / (1 - t) ** 2 - 2000),
+        ("-log(t)/10**30 - t**2", 1 / (10**30 * t**2) - 2),
+    ],
+)
+def test_the_witness_of_a_rise_to_infinity_is_one(h, second):
+    with pytest.raises(NotConcaveError, match=r"tends to \+oo") as caught:
+        entropy(h)
+    assert 0 < caught.value.witness < 1
+    assert second.subs(t, caught.value.witness) > 0
+
+
+@pytest.mark.parametrize(
+    ("h", "words"),
+    [
+        (sympy.Add(*[x**k for k in range(1, 1200)]), "more than 2000 operations"),
+        (x * (1 - x) * sympy.Integer(2) ** 5000, "more than 4096 bits"),
+        (x**20000, "too large: at most 10000"),
+        (sympy.zeta(x), "is not something that fysym compiles"),
+    ],
+    ids=["operations", "bits", "power", "zeta"],
+)
+def test_what_is_too_large_says_so(h, words):
+    with pytest.raises(UnsupportedError, match=words):
+        entropies._check_supported(h)
+
+
+def test_no_time_is_told_from_what_is_wrong():
+    with pytest.raises(UndecidedError, match="could not be read within the deadline"):
+        read("t*(1 - t)", None, Deadline(0))
+    with pytest.raises(UndecidedError, match="kinks of h could not be found"):
+        entropies.normalise(t * (1 - t), (), x, Deadline(0))
+    family = entropy("a*t*(1 - t)", {"a": "a > 0"})
+    with pytest.raises(UndecidedError, match="h at a = 2 could not be worked out"):
+        bind(family, {"a": 2}, Deadline(0))
+
+
+def test_a_pole_of_a_family_has_no_member():
+    family = entropy("t*(1 - t)/(a - 1)", {"a": "a >= 1"})
+    with pytest.raises(UndecidedError, match="no finite limit at a = 1"):
+        bind(family, {"a": 1}, Deadline(8))
+
+
+def test_a_limit_that_sympy_cannot_take_is_undecided(monkeypatch):
+    def fails(*_):
+        raise NotImplementedError
+
+    family = entropy("(t - t**a)/(a - 1)", {"a": "a >= 1"})
+    monkeypatch.setattr(sympy, "limit", fails)
+    with pytest.raises(UndecidedError, match="no limit that can be found at a = 1"):
+        bind(family, {"a": 1}, Deadline(8))
+
+
+def test_a_number_to_an_awkward_power_is_refused():
+    family = entropy("t - (3*t)**a/9", {"a": "1 < a < 2"})
+    with pytest.raises(UnsupportedError, match="a number to the power 12347/10000"):
+        bind(family, {"a": Rational(12347, 10000)}, Deadline(8))
+    assert bind(family, {"a": Rational(3, 2)}, Deadline(8)).h.has(sqrt(3))

@@ -8,6 +8,9 @@ import sympy
 from sympy import LambertW, exp, log, pi, sqrt, tan
 
 import fysym
+from fysym import inverse
+from fysym.deadline import Deadline
+from fysym.entropy import SLOPE, VARIABLE, read
 
 t, s = sympy.symbols("t s", real=True)
 
@@ -100,3 +103,70 @@ def test_tan_is_inverted_on_the_right_branch():
     p = sympy.Rational(1, 4)
     c = log(sympy.cos(1))
     assert abs(float(reg.inverse.subs(sympy.Symbol("s"), tan(p) + c)) - 0.25) < 1e-15
+
+
+# --- the parts of the search for a closed form ----------------------------------------------------------
+
+x = VARIABLE
+
+
+def solutions(f, value):
+    """Real numbers among what peeling f(t) = value gives."""
+    found = [sympy.N(c.subs(SLOPE, value)) for c in inverse._peel(f, SLOPE, x, 8)]
+    return [float(c) for c in found if c.is_real]
+
+
+@pytest.mark.parametrize(
+    "f", [2**x, x**3 - 1, x**2 + 5, exp(2 * x) + 3, 3 * log(x) + 2 * x, sympy.tanh(x), 1 / (1 + x), exp(x**2)]
+)
+def test_peeling_returns_the_argument(f):
+    at = sympy.Rational(3, 7)
+    assert any(abs(c - float(at)) < 1e-12 for c in solutions(f, f.subs(x, at)))
+
+
+def test_peeling_ends():
+    assert list(inverse._peel(exp(x), SLOPE, x, 0)) == []
+    assert list(inverse._peel(sympy.Integer(3), SLOPE, x, 8)) == []
+    assert list(inverse._peel(x, SLOPE, x, 0)) == [SLOPE]
+
+
+def test_both_branches_of_lambert_are_offered():
+    found = list(inverse._solved(x * exp(x), x))
+    assert LambertW(SLOPE) in found and LambertW(SLOPE, -1) in found
+    assert list(inverse._solved((1 + x) ** 200, x)) == []
+
+
+def test_what_is_no_inverse_is_not_valid():
+    entropy = read("-t*log(t)", None, Deadline(8))
+    slope = log(x) + 1
+    assert inverse._valid(entropy, slope, exp(SLOPE - 1))
+    for candidate in (sympy.Integer(1), sympy.nan, x + SLOPE, exp(SLOPE), exp(SLOPE - 1) * (1 + exp(-SLOPE) / 10**20)):
+        assert not inverse._valid(entropy, slope, candidate)
+
+
+def test_long_and_late_candidates_are_left():
+    entropy = read("-t*log(t)", None, Deadline(8))
+    slope = log(x) + 1
+    long = sum(sympy.sin(k * SLOPE) for k in range(1, 80))
+    assert inverse._first_valid(entropy, slope, [exp(SLOPE - 1), long], Deadline(60)) == exp(SLOPE - 1)
+    assert inverse._first_valid(entropy, slope, [long], Deadline(60)) is None
+    assert inverse._first_valid(entropy, slope, [exp(SLOPE - 1)], Deadline(0)) is None
+
+
+def test_a_rewrite_that_fails_or_spoils_is_not_presented(monkeypatch):
+    def fails(_):
+        raise NotImplementedError
+
+    entropy = read("-t*log(t)", None, Deadline(8))
+    monkeypatch.setattr(sympy, "factor_terms", fails)
+    monkeypatch.setattr(sympy, "powsimp", lambda _: SLOPE)  # shorter, and wrong
+    assert inverse._present(entropy, log(x) + 1, exp(SLOPE - 1)) == exp(SLOPE - 1)
+    monkeypatch.setattr(inverse, "_valid", lambda *_: False)
+    assert inverse._present(entropy, log(x) + 1, exp(SLOPE - 1)) == exp(SLOPE - 1)
+
+
+def test_an_identity_is_not_claimed_without_time_or_of_awkward_powers():
+    entropy = read("-t*log(t)", None, Deadline(8))
+    assert inverse._is_identity(entropy, log(x) + 1, exp(SLOPE - 1), Deadline(60))
+    assert not inverse._is_identity(entropy, log(x) + 1, exp(SLOPE - 1), Deadline(0))
+    assert not inverse._is_identity(entropy, x**1000, SLOPE ** sympy.Rational(1, 1000), Deadline(60))

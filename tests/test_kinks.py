@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import sympy
-from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, exp, log, sign, sqrt
+from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, S, exp, log, sign, sqrt
 
 from fysym.entropy import VARIABLE as t
-from fysym.errors import UnsupportedError
+from fysym.errors import NotConcaveError, UnsupportedError
 from fysym.kinks import Piece, split
 
 HALF = Rational(1, 2)
@@ -84,3 +84,32 @@ def test_stretching_a_piece_and_going_back():
 def test_what_cannot_be_split_is_an_error(h):
     with pytest.raises(UnsupportedError):
         split(h, t)
+
+
+def test_a_polynomial_with_many_roots_is_refused_with_their_number():
+    many = Abs(sympy.prod([t - Rational(k, 40) for k in range(1, 40)]))
+    with pytest.raises(UnsupportedError, match="more than 32 places"):
+        split(many, t)
+
+
+def test_a_value_at_one_point_must_be_the_one_around_it():
+    smooth = t * (1 - t)
+    assert split(Piecewise((QUARTER, sympy.Eq(t, HALF)), (smooth, True)), t) == (Piece(S.Zero, S.One, smooth),)
+    with pytest.raises(NotConcaveError, match="jumps at the single point t = 1/2") as caught:
+        split(Piecewise((HALF, sympy.Eq(t, HALF)), (smooth, True)), t)
+    assert caught.value.witness == HALF
+
+
+def test_what_does_not_depend_on_t_does_not_switch():
+    fixed = Abs(sympy.sqrt(2) - 2, evaluate=False)
+    assert split(fixed * t, t) == (Piece(S.Zero, S.One, (2 - sqrt(2)) * t),)
+
+
+def test_a_solver_that_fails_leaves_the_count_of_sign_changes_to_decide(monkeypatch):
+    def fails(*_):
+        raise NotImplementedError
+
+    monkeypatch.setattr(sympy, "solve", fails)
+    assert len(split(Abs(exp(t) - 5), t)) == 1
+    with pytest.raises(UnsupportedError, match="could not find exactly where"):
+        split(Abs(exp(t) - 2), t)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -13,6 +15,8 @@ import pytest
 import sympy
 
 import fysym
+from fysym.runtime import numpy as runtime
+from fysym.runtime import numpy_inverse
 
 from .oracle import MEMBERS, Oracle, Truth, allowed_error, member, member_oracle, of
 
@@ -321,3 +325,186 @@ def test_far_scores(name: str) -> None:
         assert losses[2] == pytest.approx(2 * big, rel=1e-3)
     tiny = np.array([0.0, 1e-300, -1e-300])
     np.testing.assert_allclose(reg.predict(tiny), 1 / 3, rtol=1e-14)
+
+
+# --- the runtime as a module of its own, on entropies written by hand ---------------------------------
+# What is emitted is this text (tests/test_emit.py); here it runs where it stands, against answers known otherwise.
+
+
+def by_hand(**parts: Any) -> SimpleNamespace:
+    same = {"covalue": None, "value_low": 0.0, "value_high": 0.0, "anchor": 0.0, "exponential": None, "newton": True}
+    return SimpleNamespace(**{**same, **parts})
+
+
+GINI = by_hand(
+    value=lambda t: t * (t - 1) / 2, slope=lambda t: t - 0.5, curvature=np.ones_like,
+    weight=lambda t, s: np.ones_like(t), inverse=lambda r: r, coinverse=lambda r: 1 - r,
+    slope_low=-0.5, slope_high=0.5, curvature_high=1.0, anchor=-0.5,
+    rise_high=1.0, rise_middle=0.5,
+)  # fmt: skip
+SHANNON = by_hand(
+    value=lambda t: t * np.log(t), slope=lambda t: np.log(t) + 1, curvature=lambda t: 1 / t, weight=lambda t, s: t,
+    inverse=lambda r: np.exp(r - 1), coinverse=lambda r: -np.expm1(r - 1), slope_low=-np.inf, slope_high=1.0,
+    curvature_high=1.0, rise_high=1.0, rise_middle=1 - np.log(2), exponential=(1.0, float(np.exp(-1.0))),
+)  # fmt: skip
+SHANNON_BY_NEWTON = SimpleNamespace(**{**vars(SHANNON), "exponential": None})
+FERMI = by_hand(
+    value=lambda t: t * np.log(t) + (1 - t) * np.log1p(-t), covalue=lambda e: e * np.log(e) + (1 - e) * np.log1p(-e),
+    slope=lambda t: np.log(t) - np.log1p(-t), curvature=lambda t: 1 / (t * (1 - t)), weight=lambda t, s: t * (1 - t),
+    inverse=lambda r: 1 / (1 + np.exp(-r)), coinverse=lambda r: 1 / (1 + np.exp(r)), slope_low=-np.inf,
+    slope_high=np.inf, curvature_high=np.inf, rise_high=np.inf, rise_middle=0.0, newton=False,
+)  # fmt: skip
+# g' = (2t - 1)^9, so that q is a ninth root: infinitely steep in the middle.
+STEEP = by_hand(
+    value=lambda t: ((2 * t - 1) ** 10 - 1) / 20, slope=lambda t: (2 * t - 1) ** 9, slope_low=-1.0, slope_high=1.0,
+    curvature=lambda t: 18 * (2 * t - 1) ** 8, weight=lambda t, s: 1 / (18 * (2 * t - 1) ** 8),
+    inverse=lambda r: (1 + np.sign(r - 1) * np.abs(r - 1) ** (1 / 9)) / 2,
+    coinverse=lambda r: (1 - np.sign(r - 1) * np.abs(r - 1) ** (1 / 9)) / 2,
+    curvature_high=18.0, anchor=-1.0, rise_high=2.0, rise_middle=1.0, newton=False,
+)  # fmt: skip
+HANDMADE = {"gini": GINI, "shannon": SHANNON, "newton": SHANNON_BY_NEWTON, "fermi": FERMI, "steep": STEEP}
+
+
+def sparsemax(theta: np.ndarray) -> np.ndarray:
+    """The projection onto the simplex, by sorting."""
+    ordered = np.sort(theta)[::-1]
+    taus = (np.cumsum(ordered) - 1) / np.arange(1, len(theta) + 1)
+    return np.maximum(theta - taus[np.flatnonzero(ordered > taus)[-1]], 0)
+
+
+def softmax(theta: np.ndarray) -> np.ndarray:
+    e = np.exp(theta - theta.max())
+    return e / e.sum()
+
+
+@pytest.mark.parametrize(("f", "truth"), [(GINI, sparsemax), (SHANNON, softmax), (SHANNON_BY_NEWTON, softmax)])
+def test_the_runtime_finds_known_predictions(f: Any, truth: Any) -> None:
+    rng = np.random.default_rng(5)
+    for d, scale in ((1, 1.0), (2, 0.1), (3, 1.0), (10, 5.0), (500, 1.0)):
+        theta = scale * rng.normal(size=(4, d))
+        np.testing.assert_allclose(runtime.Kernel(f).predict(theta), [truth(row) for row in theta], atol=1e-14)
+
+
+@pytest.mark.parametrize("name", HANDMADE)
+def test_the_runtime_solves_its_equations(name: str) -> None:
+    """p = q(theta - tau) sums to 1; the loss is the conjugate's gap, its gradient p - y; J v is the change of p."""
+    f, kernel = HANDMADE[name], runtime.Kernel(HANDMADE[name])
+    rng = np.random.default_rng(7)
+    theta = 0.4 * rng.normal(size=(5, 4))
+    y = rng.dirichlet(np.ones(4), size=5)
+    p, tau = kernel.predict(theta), kernel.threshold(theta)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-15)
+    np.testing.assert_allclose(runtime.predict_one(f, theta - tau[:, None] - f.anchor), p, atol=1e-10)
+    loss, grad = kernel.value_and_grad(theta, y)
+    np.testing.assert_array_equal(grad, p - y)
+    np.testing.assert_array_equal(grad, kernel.grad(theta, y))
+    gap = kernel.conjugate(theta) - kernel.entropy(y) - (theta * y).sum(axis=1)
+    np.testing.assert_allclose(loss, gap, atol=1e-12)
+    np.testing.assert_array_equal(loss, kernel.loss(theta, y))
+    np.testing.assert_allclose(kernel.score(p, y), kernel.bregman(y, p) + kernel.entropy(y), atol=1e-12)
+    v = rng.normal(size=(5, 4))
+    jacobian = kernel.jacobian(theta)
+    np.testing.assert_allclose(jacobian.sum(axis=-1), 0, atol=1e-9 * np.abs(jacobian).max())
+    np.testing.assert_allclose(kernel.jvp(theta, v), np.einsum("nij,nj->ni", jacobian, v), rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(kernel.jvp(theta, v), kernel.vjp(theta, v))
+    if name != "steep":
+        change = (kernel.predict(theta + 1e-6 * v) - kernel.predict(theta - 1e-6 * v)) / 2e-6
+        np.testing.assert_allclose(kernel.jvp(theta, v), change, atol=1e-6)
+
+
+def test_where_the_sum_jumps_between_doubles_the_prediction_still_sums_to_one() -> None:
+    """Five equal scores beside one a hair above: p stays between what the two neighbouring thresholds give."""
+    for theta in ([1e3, 1e3, 0.0], [1e6, 1e6 + 1e-9, 1e6], [3e7, 3e7, 3e7, -1e9], [0.5, 0.5 - 1e-17, 0.2]):
+        p = runtime.Kernel(STEEP).predict(theta)
+        assert abs(p.sum() - 1) <= 1e-15 and (p >= 0).all()
+        assert p[0] == pytest.approx(p[1], abs=1e-6)
+    x, top = np.array([[0.0, 0.0]]), np.array([0])
+    mix = runtime.between(STEEP, x, top, np.array([-1.0 - 1e-9]), np.array([-1.0 + 1e-9]))
+    np.testing.assert_allclose(mix, [[0.5, 0.5]], atol=1e-15)
+
+
+@pytest.mark.parametrize("name", HANDMADE)
+def test_the_runtime_on_infinities_and_nan(name: str) -> None:
+    kernel = runtime.Kernel(HANDMADE[name])
+    inf, nan = np.inf, np.nan
+    theta = [[inf, 0, inf], [inf, 1, 2], [-inf, 0, 0], [-inf, -inf, 3], [-inf, -inf, -inf], [nan, 0, 1]]
+    want = [[0.5, 0, 0.5], [1, 0, 0], [0, 0.5, 0.5], [0, 0, 1], [nan] * 3, [nan] * 3]
+    np.testing.assert_allclose(kernel.predict(theta), want, atol=1e-15)
+    loss = kernel.loss(theta, [0, 1, 0, 2, 0, 0])
+    assert loss[1] == inf and loss[2] == inf and loss[3] == 0 and np.isnan(loss[4:]).all()
+    assert np.isnan(kernel.conjugate(theta)[4:]).all() and np.isnan(kernel.jacobian(theta)[5]).all()
+    far = kernel.value_and_grad([1.5e308, -1.5e308], 1)
+    assert far[0] == inf and far[1].tolist() == [1.0, -1.0]
+    assert kernel.loss([0.8e308, -0.8e308], 1) == pytest.approx(1.6e308)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda k: k.predict(1.0), "at least one dimension"),
+        (lambda k: k.predict(["a", "b"]), "real numbers"),
+        (lambda k: k.predict([1j, 2]), "real numbers, not of complex128"),
+        (lambda k: k.predict(np.array([None, 1.0])), "None or text"),
+        (lambda k: k.predict([[1.0], [1.0, 2.0]]), "array of real numbers"),
+        (lambda k: k.predict([1.0], axis=1.0), "axis must be an integer"),
+        (lambda k: k.predict([1.0], axis=True), "axis must be an integer"),
+        (lambda k: k.predict([1.0], axis=1), "axis 1 does not exist"),
+        (lambda k: k.predict(np.zeros((2, 0))), "no classes"),
+        (lambda k: k.loss([1.0, 2.0], 2), "label 2 in the vector is not a class"),
+        (lambda k: k.loss([[1.0, 2.0]], [-1]), "label -1 in row 0"),
+        (lambda k: k.loss([[[1.0, 2.0]]], [[5]]), r"label 5 in row \(0, 0\)"),
+        (lambda k: k.loss([[1.0, 2.0]], [0.0]), "labels must be integers"),
+        (lambda k: k.loss([[1.0, 2.0]], [0, 1, 0]), "y has shape"),
+        (lambda k: k.loss([1.0, 2.0], [[1], [1, 2]]), "labels or rows of proportions"),
+        (lambda k: k.loss([1.0, 2.0], [-0.5, 1.5]), "must not be negative: the vector contains -0.5"),
+        (lambda k: k.loss([1.0, 2.0], [0.5, 0.6]), "must sum to 1: the vector sums to 1.1"),
+        (lambda k: k.loss([1.0, 2.0], np.ma.array([0.5, 0.5], mask=[True, False])), "y has masked entries"),
+        (lambda k: k.entropy(np.ma.array([0.5, 0.5], mask=[True, False])), "p has masked entries"),
+        (lambda k: k.jvp([1.0, 2.0], [1.0]), "v has shape"),
+    ],
+)
+def test_the_runtime_says_what_is_wrong_with_its_input(call: Any, words: str) -> None:
+    with pytest.raises(fysym.InputError, match=words):
+        call(runtime.Kernel(GINI))
+
+
+def test_the_runtime_keeps_shape_axis_and_precision() -> None:
+    kernel = runtime.Kernel(GINI)
+    theta = np.arange(12.0).reshape(2, 3, 2) / 10
+    moved = kernel.predict(theta, axis=1)
+    np.testing.assert_array_equal(moved, np.moveaxis(kernel.predict(np.moveaxis(theta, 1, -1)), -1, 1))
+    assert kernel.predict(theta.astype(np.float32)).dtype == np.float32
+    assert kernel.predict([1, 0]).tolist() == [1.0, 0.0]
+    assert kernel.predict([Fraction(1, 2), Fraction(1, 4)]).tolist() == [0.625, 0.375]
+    assert kernel.predict(np.ma.array([0.0, 9.0], mask=[False, True])).tolist() == [1.0, 0.0]
+    assert kernel.loss(np.zeros((0, 2)), []).shape == (0,)
+
+
+def inverse_by_hand(**parts: Any) -> Any:
+    return numpy_inverse.make_inverse(SimpleNamespace(**parts))
+
+
+def test_the_numeric_inverse_keeps_both_ends() -> None:
+    """g' = log(t/(1-t)), whose inverse is the logistic function."""
+    with np.errstate(all="ignore"):
+        inverse, coinverse = inverse_by_hand(
+            rise=lambda t: np.log(t) - np.log1p(-t), corise=lambda e: np.log1p(-e) - np.log(e), rise_middle=0.0,
+            curvature=lambda t: 1 / (t * (1 - t)), cocurvature=lambda e: 1 / (e * (1 - e)), kinks=(),
+        )  # fmt: skip
+        s = np.array([-600.0, -80.0, -1.0, -1e-9, 0.0, 0.3, 5.0, 80.0, 600.0])
+        np.testing.assert_allclose(inverse(s), 1 / (1 + np.exp(-s)), rtol=1e-13)
+        np.testing.assert_allclose(coinverse(s), 1 / (1 + np.exp(s)), rtol=1e-13)
+
+
+def test_the_numeric_inverse_stays_at_a_kink() -> None:
+    """h = t (1-t) + min(t, 1-t): the rise over g'(0) is 2t before 1/2 and 2t + 2 after it."""
+    with np.errstate(all="ignore"):
+        inverse, coinverse = inverse_by_hand(
+            rise=lambda t: np.where(t < 0.5, 2 * t, 2 * t + 2),
+            corise=lambda e: np.where(e > 0.5, 2 - 2 * e, 4 - 2 * e),
+            curvature=lambda t: 2 + 0 * t, cocurvature=lambda e: 2 + 0 * e, rise_middle=1.0, kinks=((0.5, 1.0, 3.0),),
+        )  # fmt: skip
+        s = np.array([1e-9, 0.5, 1.0, 1.5, 2.9, 3.0, 3.5, 4 - 1e-9])
+        want = np.array([5e-10, 0.25, 0.5, 0.5, 0.5, 0.5, 0.75, 1 - 5e-10])
+        np.testing.assert_allclose(inverse(s), want, atol=1e-15)
+        np.testing.assert_allclose(coinverse(s), 1 - want, atol=1e-15)

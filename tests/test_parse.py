@@ -366,3 +366,22 @@ def test_trees_agree_with_python_arithmetic(tree):
         return
     got = float(value.subs({t: Rational(3, 10), alpha: Rational(17, 10)}).evalf(30))
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(3*t)**(1/1000003)", "too large a denominator"),
+        ("3**(1/1000003)", "too large a denominator"),
+        ("log(t, 0)", "the base, is not 0"),
+        ("log(t, -2)", "it contains I"),
+        ("2**3999*t + x + 2**3999*t + 2**3999*t", "more than 4000 bits"),
+    ],
+)
+def test_what_a_late_simplification_lets_in_is_refused(text, words):
+    with pytest.raises(ParseError, match=words):
+        parse_expression(text)
+
+
+def test_a_small_base_of_a_logarithm():
+    assert parse_expression("log(t, 1/2)") == -sympy.log(t) / sympy.log(2)

@@ -1,10 +1,14 @@
 """Lowering: which forms are chosen, and what is refused."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import sympy
 
 import fysym
+from fysym import program as lowering
+from fysym.deadline import Deadline
 
 
 def program(text: str, **values: float):  # type: ignore[no-untyped-def]
@@ -52,9 +56,38 @@ def test_forms_are_measured() -> None:
 
 def test_kinks_carry_both_rises() -> None:
     (kink,) = program("t*(1-t) + min(t, 1-t)").kinks
-    assert kink == (0.5, 1.0, 3.0)
+    assert kink == (0.5, 1.0, 3.0)  # rises over the slope at 0, which is -2
 
 
 def test_sympy_is_gone_from_the_ends() -> None:
     assert all(type(number) is float for number in program("t*(1-t)").ends.values())
     assert isinstance(fysym.compile("t*(1-t)").margin, sympy.Integer)
+
+
+def test_what_is_no_exponential() -> None:
+    s = lowering.SLOPE
+    assert lowering._exponential(None) is None
+    assert lowering._exponential(s + 1) is None
+    assert lowering._exponential(sympy.exp(s**2)) is None
+    assert lowering._exponential(3 * sympy.exp(2 * s)) == (2.0, 3.0)
+
+
+def test_no_time_keeps_the_form_and_gives_no_inverse() -> None:
+    t = sympy.Symbol("t", positive=True)
+    kept = lowering._choose(t**2, t, 2 * t, (0.5,), Deadline(0))
+    assert kept.expr == t**2 and np.isnan(kept.ulps)
+    assert lowering._choose(t**2, t, 2 * t, (0.25, 0.5), Deadline(60)).ulps <= 1
+    ends = {"slope_low": 0.0, "anchor": 0.0, "rise_high": 1.0}
+    assert lowering._inverse(lowering.SLOPE, t, t, ends, Deadline(0)) is None
+    assert lowering._inverse(lowering.SLOPE, t, t, ends, Deadline(60)).ulps <= 1
+    wrong = lowering.SLOPE + 2  # never between 0 and 1, so that no point is left
+    assert lowering._inverse(wrong, t, t, ends, Deadline(60)).ulps == 0
+
+
+def test_an_undetermined_slope_cannot_be_lowered() -> None:
+    reg = fysym.compile("t*(1-t)")
+    theory = reg.derivation.theory
+    facts = {name: fact for name, fact in theory.facts.items() if name != "slope_at_1"}
+    open_theory = dataclasses.replace(theory, facts=facts, undetermined={"slope_at_1": "undetermined: by hand"})
+    with pytest.raises(fysym.UndecidedError, match="slope at 1 is undetermined: by hand"):
+        lowering._ends(reg.derivation.entropy, open_theory)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sympy import Rational, S
 
 from fysym.errors import FysymError, ParameterError, ParseError
-from fysym.ranges import Range, exact_expression, exact_number, parse_range
+from fysym.ranges import Range, exact_expression, exact_number, name_in_range, parse_range
 
 t, alpha, k = sympy.symbols("t alpha k")
 
@@ -191,3 +191,25 @@ def test_intersection_holds_what_both_hold(a, b, x):
     assert both == b.intersect(a)
     assert not (both.is_empty and x in both)
     assert a.low.is_finite or a.low_open
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (sympy.Float("1e5000"), "too large or too small"),
+        (sympy.Float("1e-5000", 30), "too large or too small"),
+        (Rational(2) ** 5000, "more than 4000 bits"),
+        (sympy.sqrt(-2), "not a real number"),
+        (sympy.Symbol("x") + 1, "not a finite number"),
+    ],
+)
+def test_numbers_that_cannot_be_used(value, words):
+    with pytest.raises(ParameterError, match=words):
+        exact_number(value)
+
+
+def test_the_name_in_the_text_of_a_range():
+    assert name_in_range("0 < alpha and alpha < pi") == "alpha"
+    for text in ("a < b", "1 < 2", "pi > 3"):
+        with pytest.raises(ParameterError, match="must name one parameter"):
+            name_in_range(text)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sympy
 
-from fysym import truth
+from fysym import rewrite, truth
 from fysym.program import compiled
 from fysym.rewrite import is_awkward, patched, power_differences, safe, variants
 
@@ -79,3 +79,34 @@ def test_half_angles() -> None:
     for expr in (1 - sympy.cos(t), t**2 + 3 - 3 * sympy.cos(2 * t), *arcs):
         with np.errstate(all="ignore"):
             assert min(worst_error(form, expr, t, points) for form in variants(expr, t)) < 1e-14, expr
+
+
+@pytest.mark.parametrize(
+    ("expr", "form"),
+    [
+        (sympy.sec(t), 1 / sympy.cos(t)),
+        (sympy.csc(t), 1 / sympy.sin(t)),
+        (sympy.cot(t), sympy.cos(t) / sympy.sin(t)),
+        (sympy.erfinv(1 - t), sympy.erfcinv(t)),
+        (sympy.erfinv(t - 1), -sympy.erfcinv(t)),
+        (sympy.erfinv(t / 2), sympy.erfinv(t / 2)),
+        (1 - sympy.cos(t), 2 * sympy.sin(t / 2) ** 2),
+        (3 + 3 * sympy.cos(t), 6 * sympy.cos(t / 2) ** 2),
+        (sympy.acos(1 - t), 2 * sympy.asin(sympy.sqrt(t / 2))),
+        (sympy.LambertW(-t / 4), sympy.LambertW(-t / 4)),
+    ],
+    ids=str,
+)
+def test_forms_that_were_made_for_it(expr: sympy.Expr, form: sympy.Expr) -> None:
+    assert safe(expr, t) == form
+
+
+def test_a_rewrite_that_fails_is_only_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: sympy.Expr) -> sympy.Expr:
+        raise NotImplementedError
+
+    expr = t / (1 + t) ** 2
+    monkeypatch.setattr(rewrite, "_REWRITES", (fails, sympy.factor))
+    forms = list(variants(expr, t))
+    assert forms[0] == expr
+    assert all(abs(sympy.N((form - expr).subs(t, sympy.Rational(1, 3)))) < 1e-12 for form in forms)

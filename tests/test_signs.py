@@ -7,11 +7,12 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Rational, atan, cos, exp, log, pi, sin, sqrt, tan, tanh
+from sympy import Rational, S, atan, cos, exp, log, pi, sin, sqrt, tan, tanh
 
+from fysym import signs
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
-from fysym.signs import Bounds, bounds_of, prove_sign
+from fysym.signs import Bounds, Proof, bounds_of, prove_sign
 
 B = sympy.Symbol("b", positive=True)
 
@@ -155,3 +156,143 @@ def test_a_proof_agrees_with_values(f):
         value = sympy.lambdify(t, f, "mpmath")
         with mpmath.workdps(30):
             assert all(proof.sign * value(mpmath.mpf(k) / 64) >= 0 for k in range(1, 64))
+
+
+def test_a_proof_lists_the_covers_under_it():
+    class Leaf:
+        covers = ("a cover",)
+
+    inner = Proof(t, 1, True, "a product", (Leaf(), Leaf()))
+    assert Proof(t, 1, True, "rewritten", (inner,)).covers == ("a cover", "a cover")
+    assert prove(t + 1).covers == ()
+
+
+def test_what_is_too_long_is_not_tried():
+    assert prove(sympy.Add(*[t**k for k in range(2, 2 * signs.MAX_OPERATIONS)])) is None
+
+
+HALF = Rational(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("f", "sign", "strict"),
+    [
+        ((t - 2) ** 3, -1, True),
+        ((t - 2) ** -3, -1, True),
+        ((t - HALF) ** 2, 1, False),
+        ((t - HALF) ** -2, None, None),
+        ((t - HALF) ** 3, None, None),
+        ((t - HALF) ** Rational(1, 3), None, None),
+        ((t - 2) ** Rational(1, 3), None, None),
+        ((t - 2) ** -2, 1, True),
+    ],
+    ids=str,
+)
+def test_powers_by_rules(f, sign, strict):
+    proof = signs._by_rules(f, t)
+    assert (proof and proof.sign, proof and proof.strict) == (sign, strict)
+
+
+INFINITE = signs.UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (1 / t - log(1 + 1 / t), INFINITE),  # oo - oo
+        (sympy.floor(t), INFINITE),
+        (sympy.Symbol("a", real=True), INFINITE),
+        (t**B, INFINITE),
+        (-log(t) * t, Bounds(S.Zero, sympy.oo, True, True)),
+        ((t - HALF) ** -2, INFINITE),
+        ((2 * t - 1) ** 3, Bounds(-S.One, S.One, True, True)),
+        ((t - Rational(3, 4)) ** 2, Bounds(S.Zero, Rational(9, 16))),
+        (log(t) * (t - HALF), INFINITE),
+        (sin(t / 2), Bounds(S.Zero, S.One, True)),
+        (sin(t - HALF), Bounds(-sin(HALF), sin(HALF), True, True)),
+        (sin(t + 3), Bounds(sin(4), sin(3), True, True)),
+        (sin(-pi * t), Bounds(-S.One, S.Zero, False, True)),
+        (sin(9 * t), Bounds(-S.One, S.One)),
+        (sin(1 / t), Bounds(-S.One, S.One)),
+        (sympy.acosh(t), INFINITE),
+        (sympy.acos(t), Bounds(S.Zero, pi / 2, True, True)),
+    ],
+    ids=str,
+)
+def test_bounds_of_parts(f, expected):
+    assert bounds_of(f, t) == expected
+
+
+def test_zero_times_anything_is_bounded_on_one_side():
+    zero, anything = Bounds(S.Zero, S.Zero), Bounds(S.Zero, sympy.oo, True, True)
+    assert signs._times(zero, anything) == Bounds(S.Zero, sympy.oo, False, True)
+    below = Bounds(-sympy.oo, S.Zero, True, True)
+    assert signs._times(zero, below) == Bounds(-sympy.oo, S.Zero, True, False)
+
+
+@pytest.mark.parametrize(
+    ("f", "sign", "strict"),
+    [
+        (t**2 - t - 1, -1, True),
+        (t**2 - t + Rational(1, 4), 1, False),
+        (sqrt(t) - 2, -1, True),
+        (1 / (t - 2), -1, True),
+        (t * (1 - t), 1, True),
+        (t - HALF, None, None),
+        (1 / (t - HALF) ** 2, None, None),
+        (t ** Rational(1, 61) - 2, None, None),
+        (t**pi - 2, None, None),
+        (t - sqrt(2) * t**2 - 2, None, None),
+        (t ** (signs.MAX_DEGREE + 1) - 2, None, None),
+        (B * t, None, None),
+    ],
+    ids=str,
+)
+def test_sturm(f, sign, strict):
+    proof = signs.by_sturm(f, t)
+    assert (proof and proof.sign, proof and proof.strict) == (sign, strict)
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (1 / (t - HALF), [t - HALF]),
+        (sympy.cot(t) + sympy.csc(t), [sin(t)]),
+        (tan(2 * t) + sympy.sec(2 * t), [cos(2 * t)]),
+        (sympy.asin(2 * t), [1 - 2 * t]),
+        (sympy.erfcinv(2 * t), [2 - 2 * t]),
+        (sympy.acosh(2 * t), [2 * t - 1]),
+        (sympy.LambertW(-t), [-t + exp(-1)]),
+        (sympy.polygamma(1, 2 * t - 1), [2 * t - 1]),
+        (sympy.loggamma(t - HALF), [t - HALF]),
+        (exp(t) + t**3, []),
+    ],
+    ids=str,
+)
+def test_what_must_not_vanish(f, expected):
+    assert signs.conditions(f, t) == expected
+
+
+def test_extremes():
+    """log(t) + 1 - t has no zero of its derivative inside; t - 2 log(1 + t) is least at its end 1."""
+    proof = signs._by_extremes(t - 2 * log(1 + t), t, Deadline(8))
+    assert proof.sign == -1 and proof.note.endswith("none")
+    inside = signs._by_extremes(log(1 + t * (1 - t)) - 1, t, Deadline(8))
+    assert inside.sign == -1 and inside.note.endswith("0.5")
+    assert signs._by_extremes((1 + t) ** 200, t, Deadline(8)) is None
+    assert signs._by_extremes(log(1 + sqrt(2) * t) - 3, t, Deadline(8)) is None
+    assert signs._by_extremes(log(1 + t) - 1, t, Deadline(0)) is None
+
+
+def test_a_monotone_function_without_a_limit_proves_nothing():
+    assert signs._by_monotonicity(log(t) - t, t, Deadline(0), 1) is None
+    assert signs._by_monotonicity(atan(t) - t, t, Deadline(8), 1).sign == -1
+    assert signs._by_monotonicity(sin(9 * t), t, Deadline(8), 1) is None
+
+
+def test_a_step_that_fails_or_takes_too_long_proves_nothing():
+    def fails():
+        raise ValueError
+
+    assert signs._within(Deadline(5), fails) is None
+    assert signs._within(Deadline(0), lambda: 1) is None

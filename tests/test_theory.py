@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import mpmath
 import pytest
 import sympy
 from sympy import E, Rational, log, oo, pi, tan
 
 import fysym
+from fysym import search, theory
+from fysym.boundary import Limit
+from fysym.concavity import decide
+from fysym.deadline import Deadline
+from fysym.entropy import VARIABLE, read
+from fysym.facts import Fact
 
 R = Rational
 # h, slopes, margin, sparsity, inf of -h'', differentiable everywhere, essentially smooth
@@ -167,3 +175,95 @@ def test_the_shape_of_the_inverse_is_certified_for_a_family(monkeypatch):
     assert (fact.value, fact.status) == ("convex", "certified") and "ball arithmetic" in fact.evidence
     monkeypatch.setattr("fysym.certify.available", lambda: False)
     assert fysym.compile(family, params=params).fact("inverse_shape") is None
+
+
+# --- the parts ------------------------------------------------------------------------------------------
+
+
+def derived(h, params=None):
+    clock = Deadline(20)
+    entropy = read(h, params, clock)
+    return entropy, theory.end_slopes(entropy, clock), decide(entropy, clock), clock
+
+
+def test_what_differs_at_a_closed_end_is_undetermined():
+    """sqrt(t) c + t (1-t) has an infinite slope at 0 for c > 0 and a finite one at c = 0."""
+    found = theory.derive(*derived("sqrt(t)*c + t*(1-t)", {"c": "c >= 0"}))
+    for name in ("sparsity", "essentially_smooth", "margin"):
+        assert name not in found.facts
+        assert "it is different at c = 0; declare a narrower range" in found.undetermined[name]
+
+
+@pytest.mark.parametrize(
+    ("value", "at_face", "same"),
+    [
+        ("full", "full", True),
+        ("full", "dense", False),
+        (True, None, False),
+        (VARIABLE + 1, sympy.Integer(2), True),
+        (VARIABLE + 1, sympy.Integer(3), False),
+        (1 / (VARIABLE - 1), oo, True),
+        (1 / (VARIABLE - 1), sympy.Integer(5), False),
+    ],
+)
+def test_a_fact_goes_over_into_the_one_at_an_end(value, at_face, same):
+    assert theory._continues(value, at_face, {VARIABLE: sympy.Integer(1)}) is same
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin", "sparsity", "missing"),
+    [
+        (oo, None, oo, "dense", []),
+        (None, -oo, oo, None, ["sparsity", "essentially_smooth"]),
+        (None, R(1), None, None, ["margin", "sparsity", "essentially_smooth"]),
+        (R(1), None, None, None, ["margin", "sparsity"]),
+        (R(2), R(-1), 3, "full", []),
+        (R(2), -oo, oo, "faces", []),
+    ],
+)
+def test_the_margin_from_what_is_known_of_the_slopes(low, high, margin, sparsity, missing):
+    entropy = read("t*(1-t)", None, Deadline(8))
+    found = theory.Theory({"strictly_concave": Fact("strictly_concave", True, "proved", "by hand")})
+    limits = tuple(Limit(value, "proved" if value is not None else "sampled", "by hand") for value in (low, high))
+    theory._slopes(found, entropy, limits)
+    theory._margin(found, entropy)
+    assert (found.value("margin"), found.value("sparsity")) == (margin, sparsity)
+    assert [name for name in ("margin", "sparsity", "essentially_smooth") if name in found.undetermined] == missing
+    assert all("raise the deadline, or simplify h" in found.undetermined[name] for name in missing)
+
+
+def test_the_least_curvature_among_critical_values():
+    ends = [Limit(R(1), "proved", ""), Limit(R(1), "proved", "")]
+    curvature = (2 * VARIABLE - 1) ** 2 + R(1, 10)
+    assert theory._critical_values(curvature, VARIABLE, ends, Deadline(60)) == R(1, 10)
+    assert theory._critical_values(curvature, VARIABLE, ends, Deadline(0)) is None
+    assert theory._critical_values((1 + VARIABLE) ** 100, VARIABLE, ends, Deadline(60)) is None
+    assert theory._critical_values(sympy.sqrt(2) * VARIABLE**3 - VARIABLE, VARIABLE, ends, Deadline(60)) is None
+    assert theory._critical_values(curvature, VARIABLE, ends[:1], Deadline(60)) is None
+    assert theory._critical_values(sympy.exp(VARIABLE), VARIABLE, ends, Deadline(60)) is None
+
+
+def test_a_numeric_infimum_needs_time_and_agreement(monkeypatch):
+    entropy = read("t*(1-t)", None, Deadline(8))
+    fact = theory._numeric_infimum(entropy, Deadline(20))
+    assert abs(fact.value - 2) < 1e-6 and fact.status == "sampled"
+    assert theory._numeric_infimum(entropy, Deadline(0)) is None
+    monkeypatch.setattr(search, "lower_bound_and_point", lambda *_, **__: (1.0, 2.0, 0.5))
+    assert theory._numeric_infimum(entropy, Deadline(20)) is None
+
+
+def test_the_shape_is_left_open_where_nothing_proves_it(monkeypatch):
+    entropy = read("t - t**3", None, Deadline(8))
+    for name in ("prove_sign", "certified_sign"):
+        monkeypatch.setattr(theory, name, lambda *_, **__: None)
+    found = theory.Theory({})
+    theory._inverse_shape(found, entropy, Deadline(8))
+    assert found.facts == {} and found.proofs == {}
+
+
+def test_an_unproved_absence_of_zeros_leaves_differentiability_open():
+    entropy, _, verdict, _ = derived("t*(1-t)")
+    found = theory.Theory({"strictly_concave": verdict.fact})
+    limits = (Limit(R(2), "proved", ""), Limit(R(2), "proved", ""))
+    theory._differentiability(found, entropy, dataclasses.replace(verdict, strict=False), limits)
+    assert "not that it has no zero" in found.undetermined["twice_differentiable"]

@@ -3,6 +3,7 @@
 import threading
 
 import mpmath
+import pytest
 import sympy
 
 from fysym import truth
@@ -60,3 +61,44 @@ def test_threads_do_not_share_precision() -> None:
     e = sympy.E.evalf(80)
     for digits in (60, 200):
         assert abs(sympy.Float(results[digits], 80) - e) < sympy.Float(10) ** -55
+
+
+def test_inverse_error_functions_at_their_ends() -> None:
+    assert truth.evaluate(sympy.erfcinv(t), {t: 1}) == 0
+    above, below = (truth.evaluate(sympy.erfcinv(t), {t: sympy.Rational(k, 4)}) for k in (5, 3))
+    assert above == -below < 0
+    assert truth.evaluate(sympy.erfcinv(t), {t: 0}) == truth.context().inf
+    outside = truth.evaluate(sympy.erfcinv(t), {t: sympy.Rational(-1, 4)})
+    assert outside != outside
+
+
+def test_the_memory_for_inverse_error_functions_is_bounded() -> None:
+    context = mpmath.mp.clone()
+    context.dps = 5
+    erfcinv = truth._namespace(context)["erfcinv"]
+    known = erfcinv.__closure__[[c.cell_contents.__class__ for c in erfcinv.__closure__].index(dict)].cell_contents
+    known.update(dict.fromkeys(range(5000)))
+    value = erfcinv(context.mpf(1) / 4)
+    assert abs(context.erfc(value) - 0.25) < 1e-4 and list(known.values()) == [value]
+
+
+def test_a_sign_that_sympy_does_not_know_is_read_from_digits() -> None:
+    x = sympy.erfinv(sympy.Rational(1, 2)) - sympy.Rational(1, 2)
+    assert (truth.sign(x), truth.sign(-x)) == (-1, 1)
+    tiny = sympy.erfinv(sympy.Rational(1, 2)) * sympy.Rational(1, 10**60)
+    assert truth.sign(tiny - tiny / 2) in (1, None)
+    assert truth.sign(sympy.nan) is None
+
+
+def test_the_functions_that_are_kept_are_bounded_in_number() -> None:
+    truth._forget()
+    for k in range(300):
+        assert truth.evaluate(t + k, {t: 1}) == k + 1
+    assert len(truth._state().functions) < 260
+
+
+def test_a_series_that_does_not_decay_is_refused() -> None:
+    coefficients = truth.series(sympy.exp(t), t, 1, 0.5, 10)
+    assert [abs(c * sympy.factorial(k) - 1) < 1e-15 for k, c in enumerate(coefficients)] == [True] * 10
+    with pytest.raises(ValueError, match="not analytic"):
+        truth.series(sympy.log(t), t, 1, 0.5, 10)

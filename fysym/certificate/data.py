@@ -130,14 +130,6 @@ def keys(data: dict[str, Any], *names: str) -> None:
         raise CertificateError(f"the certificate has an unknown key {sorted(extra)[0][:40]!r}")
 
 
-def symbol(name: str, kind: Any) -> sympy.Symbol:
-    if not re.fullmatch(r"[A-Za-z_]\w{0,99}", name, re.ASCII) or kind not in ("positive", "real"):
-        raise CertificateError(f"{name!r}: {str(kind)[:40]!r} does not describe a symbol")
-    if name == "t" and kind != "positive":
-        raise CertificateError("t is positive")
-    return sympy.Symbol(name, positive=True) if kind == "positive" else sympy.Symbol(name, real=True)
-
-
 def expression(data: Any, symbols: dict[str, sympy.Symbol]) -> sympy.Expr:
     if isinstance(data, str) and data not in ATOMS and not _NUMBER.fullmatch(data):
         expr = parse_expression(data)

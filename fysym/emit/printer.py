@@ -75,15 +75,16 @@ def lines(expr: sympy.Expr, argument: sympy.Symbol, name: str, table: Table = NU
 
 
 def literal(number: sympy.Expr) -> str:
-    """A number as the nearest double."""
-    if number.is_Integer and abs(number) < 2**53:
-        return repr(float(number))
+    """A number as the nearest double; UnsupportedError where there is none."""
     if number.is_Rational:
         try:
             return repr(number.p / number.q)
         except OverflowError:
-            return repr(float(number))
-    return repr(float(truth.evaluate_reliably(number, {}, 40)))
+            raise UnsupportedError("h contains a number that is too large for a double; scale h") from None
+    value = float(truth.evaluate_reliably(number, {}, 40))
+    if abs(value) == float("inf"):
+        raise UnsupportedError("h contains a number that is too large for a double; scale h")
+    return repr(value)
 
 
 def _prepared(expr: sympy.Expr) -> sympy.Expr:
