@@ -146,8 +146,8 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
         if not np.isfinite(theta).all():
             continue
         rounding = float(np.spacing(np.abs(theta)).max())  # of the scores, each of which moves a prediction by at most
-        steepest = float(max(1 / reference.curvature(t) for t in p))  # as many times as much
-        allowed = max(1e-12, 4 * rounding * steepest)
+        flattest = float(min(reference.curvature(t) for t in p))  # 1/flattest times as much
+        allowed = max(1e-12, 4 * rounding / flattest) if flattest > 0 else np.inf
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     return found
