@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -13,6 +14,7 @@ import pytest
 import sympy
 
 import fysym
+from fysym.runtime import numpy as runtime
 
 from .oracle import MEMBERS, Oracle, Truth, allowed_error, member, member_oracle, of
 
@@ -321,3 +323,26 @@ def test_far_scores(name: str) -> None:
         assert losses[2] == pytest.approx(2 * big, rel=1e-3)
     tiny = np.array([0.0, 1e-300, -1e-300])
     np.testing.assert_allclose(reg.predict(tiny), 1 / 3, rtol=1e-14)
+
+
+def test_a_search_that_does_not_end_still_gives_probabilities() -> None:
+    """q jumps from 0 to 1 at a rise of 0, and 200 halvings of a bracket 1e300 wide do not come near it."""
+    f = SimpleNamespace(
+        slope=lambda t: 0.0 * t, slope_low=-1e300, rise_high=1e300, anchor=0.0, curvature_high=1.0, newton=True,
+        inverse=lambda r: np.where(r > 0.0, 1.0, 0.0), coinverse=lambda r: np.where(r > 0.0, 0.0, 1.0),
+        weight=lambda t, s: 0.0 * t,
+    )  # fmt: skip
+    with np.errstate(all="ignore"):
+        _, p = runtime.search(f, np.zeros((3, 4)), np.zeros(3, int), np.full(3, 4))
+    np.testing.assert_array_equal(p, np.full((3, 4), 0.25))
+
+
+def test_between_two_thresholds_the_mix_sums_to_one() -> None:
+    """q sums to 1.2 at one threshold and to 0.7 at the next: 3/5 of the way from (.5, .2) to (.9, .3)."""
+    q = {0.0: 0.9, -1.0: 0.3, -0.5: 0.5, -1.5: 0.2}
+    f = SimpleNamespace(
+        slope_low=-9.0, rise_high=9.0, anchor=0.0, curvature_high=1.0, weight=lambda t, s: 0.0 * t,
+        inverse=lambda r: np.array([q[x] for x in r]), coinverse=lambda r: 1.0 - np.array([q[x] for x in r]),
+    )  # fmt: skip
+    p = runtime.between(f, np.array([[0.0, -1.0]]), np.array([0]), np.array([0.0]), np.array([0.5]))
+    np.testing.assert_allclose(p, [[0.74, 0.26]], rtol=0, atol=1e-14)
