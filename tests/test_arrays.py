@@ -320,7 +320,12 @@ def test_labels_out_of_range(method: str) -> None:
     ids=str,
 )
 def test_labels_that_are_not_integers_are_refused(labels: Any) -> None:
-    error(member("gini").loss, THETA, labels)
+    assert "labels must be integers" in error(member("gini").loss, THETA, labels)
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 1, 2], 0, [0.0, 1.0, 2.0], [[0, 1]]], ids=str)
+def test_the_hint_about_integers_is_only_for_labels_of_the_right_shape(labels: Any) -> None:
+    assert "labels must be integers" not in error(member("gini").loss, THETA, labels)
 
 
 @pytest.mark.parametrize(

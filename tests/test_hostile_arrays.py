@@ -324,6 +324,20 @@ def test_no_rows_give_no_rows(methods: Any, batch: tuple[int, ...]) -> None:
         assert got.shape == batch
 
 
+def test_the_classes_are_last_unless_told(methods: Any) -> None:
+    """On a square array, where a wrong default is no error."""
+    theta = np.array([[0.5, -0.25, 2.0], [0.0, 0.125, 0.25], [-1.0, 1.0, 0.75]])
+    p, y = np.array([[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0.375, 0.25, 0.375]]), np.array([2, 0, 1])
+    given = {
+        "predict": (theta,), "loss": (theta, y), "grad": (theta, y), "value_and_grad": (theta, y),
+        "jvp": (theta, p), "vjp": (theta, p), "jacobian": (theta,), "threshold": (theta,), "conjugate": (theta,),
+        "entropy": (p,), "bregman": (p[[1, 2, 0]], p), "score": (p, y),
+    }  # fmt: skip
+    for name, args in given.items():
+        call = getattr(methods, name)
+        np.testing.assert_equal(call(*args), call(*args, axis=-1))
+
+
 @pytest.mark.parametrize("axis", [2, -3, 10**30])
 def test_an_axis_that_does_not_exist_is_refused(target: str, gini: Any, axis: Any) -> None:
     refused(target, gini, lambda: gini.predict(THETA, axis=axis), "axis")

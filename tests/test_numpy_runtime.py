@@ -508,3 +508,26 @@ def test_the_numeric_inverse_stays_at_a_kink() -> None:
         want = np.array([5e-10, 0.25, 0.5, 0.5, 0.5, 0.5, 0.75, 1 - 5e-10])
         np.testing.assert_allclose(inverse(s), want, atol=1e-15)
         np.testing.assert_allclose(coinverse(s), 1 - want, atol=1e-15)
+
+
+def test_a_search_that_does_not_end_still_gives_probabilities() -> None:
+    """q jumps from 0 to 1 at a rise of 0, and 200 halvings of a bracket 1e300 wide do not come near it."""
+    f = SimpleNamespace(
+        slope=lambda t: 0.0 * t, slope_low=-1e300, rise_high=1e300, anchor=0.0, curvature_high=1.0, newton=True,
+        inverse=lambda r: np.where(r > 0.0, 1.0, 0.0), coinverse=lambda r: np.where(r > 0.0, 0.0, 1.0),
+        weight=lambda t, s: 0.0 * t,
+    )  # fmt: skip
+    with np.errstate(all="ignore"):
+        _, p = runtime.search(f, np.zeros((3, 4)), np.zeros(3, int), np.full(3, 4))
+    np.testing.assert_array_equal(p, np.full((3, 4), 0.25))
+
+
+def test_between_two_thresholds_the_mix_sums_to_one() -> None:
+    """q sums to 1.2 at one threshold and to 0.7 at the next: 3/5 of the way from (.5, .2) to (.9, .3)."""
+    q = {0.0: 0.9, -1.0: 0.3, -0.5: 0.5, -1.5: 0.2}
+    f = SimpleNamespace(
+        slope_low=-9.0, rise_high=9.0, anchor=0.0, curvature_high=1.0, weight=lambda t, s: 0.0 * t,
+        inverse=lambda r: np.array([q[x] for x in r]), coinverse=lambda r: 1.0 - np.array([q[x] for x in r]),
+    )  # fmt: skip
+    p = runtime.between(f, np.array([[0.0, -1.0]]), np.array([0]), np.array([0.0]), np.array([0.5]))
+    np.testing.assert_allclose(p, [[0.74, 0.26]], rtol=0, atol=1e-14)
