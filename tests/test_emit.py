@@ -88,7 +88,7 @@ def test_an_emitted_module_stands_alone(kind: str, tmp_path: Path) -> None:
 
 def test_a_broken_module_fails_its_self_check(tmp_path: Path) -> None:
     source = fysym.catalog.gini.source()
-    broken = re.sub(r"(def entropy_inverse.*?return )", r"\1 0.001 + ", source, flags=re.S)
+    broken = re.sub(r"(def entropy_inverse.*?return )", r"\1 1.001 * ", source, flags=re.S)
     assert broken != source
     path = tmp_path / "broken.py"
     path.write_text(broken)
