@@ -140,7 +140,7 @@ def test_a_bump_between_two_doubles_is_not_accepted(exponent):
         "t*(1-t) - Max(0, t - 3/7)**2",
         "t*(1-t) - abs(t - sqrt(2)/2)",
         "sqrt(t) + Min(t, log(2))",
-        "t*(1-t) + Min(t*(sqrt(2) + 1), t/(sqrt(2) - 1) + 1/5 - t/2)",  # continuous since (sqrt(2) + 1)(sqrt(2) - 1) = 1
+        "t*(1-t) + Min(t*(sqrt(2) + 1), t/(sqrt(2) - 1) + 1/5 - t/2)",  # (sqrt(2) + 1)(sqrt(2) - 1) = 1
     ],
 )
 def test_a_continuous_concave_kink_at_an_inexact_place_is_proved(h):
