@@ -182,6 +182,20 @@ def test_the_term_at_fault_is_named(h, culprit):
     assert str(caught.value.culprit) == culprit and culprit in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("h", "params", "hint"),
+    [
+        ("t**2", None, "the negative of h, which is concave"),
+        ("-t**4 + t**2/2", None, "a larger share of a concave term"),
+        ("c*t**2", {"c": "c > 0"}, "another range of the parameters"),
+        ("c*t**2 - t**4", {"c": "0 < c < 1"}, "a narrower range of the parameters"),
+    ],
+)
+def test_a_refusal_says_what_to_try(h, params, hint):
+    with pytest.raises(fysym.NotConcaveError, match=hint):
+        fysym.compile(h, params=params)
+
+
 def test_a_family_wrong_in_part_of_its_range_names_the_parameter():
     with pytest.raises(fysym.NotConcaveError) as caught:
         fysym.compile("c*t*(1-t)", params={"c": "c > -2"})

@@ -513,7 +513,7 @@ def test_the_numeric_inverse_stays_at_a_kink() -> None:
 def test_a_search_that_does_not_end_still_gives_probabilities() -> None:
     """q jumps from 0 to 1 at a rise of 0, and 200 halvings of a bracket 1e300 wide do not come near it."""
     f = SimpleNamespace(
-        slope=lambda t: 0.0 * t, slope_low=-1e300, rise_high=1e300, anchor=0.0, curvature_high=1.0, newton=True,
+        slope=lambda t: 0.0 * t, slope_low=-1e300, rise_high=1e300, anchor=0.0, curvature_high=np.inf, newton=True,
         inverse=lambda r: np.where(r > 0.0, 1.0, 0.0), coinverse=lambda r: np.where(r > 0.0, 0.0, 1.0),
         weight=lambda t, s: 0.0 * t,
     )  # fmt: skip

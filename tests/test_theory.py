@@ -124,6 +124,8 @@ def test_a_family_tells_only_what_holds_over_its_whole_range():
     """-h'' = t^(alpha-2): its infimum is 1 up to alpha = 2 and 0 beyond."""
     wide = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": "alpha > 1"})
     assert wide.strong_concavity is None and wide.twice_differentiable is None
+    for name in ("strong_concavity", "smoothness"):
+        assert "infimum of -h'' over (0, 1) is not determined" in wide.derivation.theory.undetermined[name]
     low = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": "1 < alpha < 2"})
     assert low.strong_concavity == 1 and low.twice_differentiable is True
     high = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": "alpha > 2"})
