@@ -143,11 +143,11 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     for parts in SHARES[:5]:
         p = [reference.ctx.mpf(part) / sum(parts) for part in parts]
         theta = [float(reference.slope(t)) for t in p]
-        flattest = min(reference.curvature(t) for t in p)
+        flattest = float(min(reference.curvature(t) for t in p))
         if not (np.isfinite(theta).all() and flattest > 0):
             continue
         rounding = float(np.spacing(np.abs(theta)).max())  # of the scores
-        allowed = max(1e-12, 4 * rounding / float(flattest))
+        allowed = max(1e-12, 4 * rounding / flattest)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     return found

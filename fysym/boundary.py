@@ -133,7 +133,17 @@ def _by_terms(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
         if value is None:
             return None
         total += value
+    total = _without_doubt(total)
     return total if _usable(total) else None
+
+
+def _without_doubt(value: sympy.Expr) -> sympy.Expr:
+    """Infinity plus erfinv(-2/5), of which SymPy does not know that it is finite, is infinity."""
+    if not value.has(sympy.oo, -sympy.oo):
+        return value
+    return value.replace(
+        lambda x: isinstance(x, (sympy.erfinv, sympy.erfcinv)) and x.is_number, lambda x: sympy.Float(x.evalf(20))
+    )
 
 
 def _by_limit(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
