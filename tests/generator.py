@@ -51,7 +51,7 @@ class Known:
     @property
     def margin(self) -> Expr:
         """h'(0) - h'(1), oo when a slope is infinite."""
-        return self.slopes[0] - self.slopes[1]
+        return oo if any(map(_infinite, self.slopes)) else self.slopes[0] - self.slopes[1]
 
     @property
     def sparsity(self) -> str:
@@ -77,7 +77,7 @@ class Known:
     def normalised_slopes(self) -> tuple[Expr, Expr]:
         """The slopes after normalisation."""
         tilt = sympy.diff(self.affine, t)
-        return self.slopes[0] - tilt, self.slopes[1] - tilt
+        return _plus(self.slopes[0], -tilt), _plus(self.slopes[1], -tilt)
 
     def derivative(self, order: int = 0) -> Callable[[Any], Any]:
         """The normalised h, or one of its derivatives, as a function of an mpmath number in (0, 1)."""
@@ -218,6 +218,11 @@ def _infinite(value: Expr) -> bool:
     return value in (oo, -oo)  # is_infinite is None for some numbers, erfinv(1/2) among them
 
 
+def _plus(one: Expr, two: Expr) -> Expr:
+    """A sum that is infinite where a term is, and of no more than one sign."""
+    return one if _infinite(one) else two if _infinite(two) else one + two
+
+
 def _sum(*terms: Expr) -> Expr:
     return sympy.Add(*terms)
 
@@ -260,8 +265,8 @@ def mixed(one: Known, two: Known) -> Known:
     )
     return Known(
         h=_sum(one.h, two.h),
-        values=(one.values[0] + two.values[0], one.values[1] + two.values[1]),
-        slopes=(one.slopes[0] + two.slopes[0], one.slopes[1] + two.slopes[1]),
+        values=(_plus(one.values[0], two.values[0]), _plus(one.values[1], two.values[1])),
+        slopes=(_plus(one.slopes[0], two.slopes[0]), _plus(one.slopes[1], two.slopes[1])),
         pieces=pieces,
         floor=one.floor + two.floor,
         zeros=tuple(sorted(set(one.zeros) & set(two.zeros))),
@@ -279,8 +284,8 @@ def sheared(part: Known, constant: Expr, slope: Expr) -> Known:
     return replace(
         part,
         h=_sum(part.h, tilt),
-        values=(part.values[0] + constant, part.values[1] + constant + slope),
-        slopes=(part.slopes[0] + slope, part.slopes[1] + slope),
+        values=(_plus(part.values[0], constant), _plus(part.values[1], constant + slope)),
+        slopes=(_plus(part.slopes[0], slope), _plus(part.slopes[1], slope)),
         pieces=tuple((low, high, _sum(expr, tilt)) for low, high, expr in part.pieces),
     )
 
