@@ -19,7 +19,7 @@ from .accuracy import worst_error
 from .deadline import Deadline, StepTimeout
 from .emit.printer import lines
 from .entropy import SLOPE, Entropy
-from .errors import UndecidedError, UnsupportedError
+from .errors import UndecidedError
 from .rewrite import patched, variants
 from .theory import Theory
 
@@ -203,7 +203,7 @@ def _best(
     for form in itertools.chain(variants(expr, argument), patched(expr, argument)):
         try:
             ulps, at = worst_error(compiled(form, argument), points, truths, units)
-        except UnsupportedError:  # no code is known for it
+        except Exception:  # no code is known for it, or its numbers are beyond Python
             ulps, at = np.inf, 0.0
         if best is None or ulps < 0.5 * best.ulps:
             best = Scalar(form, argument, ulps, at)
