@@ -32,7 +32,7 @@ def test_code_is_as_accurate_as_promised(name: str) -> None:
         (dtype, function) for dtype in ("float64", "float32") for function in ("predict", "loss")
     }
     for m in measured:
-        assert m.ulps <= 450, str(m)  # 1e-13, relative to the value
+        assert m.ulps <= 16, str(m)
         if m.function == "predict":
             assert m.relative <= (1e-11 if m.dtype == "float64" else 2e-6), str(m)
 
