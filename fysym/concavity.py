@@ -79,6 +79,9 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
         proof = prove_sign(f, t, budget)
     if proof is not None and proof.sign > 0:
         _refute(entropy, piece, f, S.Half, entropy.points[0])
+    weak = next((argument for argument in (proof, certified) if argument is not None), None)
+    if weak is not None and not weak.strict:
+        _check_never_flat(entropy, piece, f, deadline)
     if proof is not None and regular == "proved":
         argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
         fact = Fact("strictly concave", True, "proved", argument)
@@ -114,6 +117,49 @@ def _zero_inside(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> tuple[bo
         return deadline.run(work, share=0.05)
     except Exception:  # also StepTimeout: nothing is known then
         return False, None
+
+
+def _check_never_flat(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> None:
+    """Where h'' <= 0 is proved: h'' must not vanish on all of (0, 1) for any value of the parameters.
+
+    For one function a single point shows that; for a family h'' < 0 is proved at one t for all parameter values.
+    """
+    t = entropy.t
+    coordinates = [p.coordinate for p in entropy.parameters if f.has(p.coordinate)]
+    if not coordinates:
+        return
+    for where in (S.One / 3, S.One / 2, sympy.Rational(3, 5)):
+        there = f.xreplace({t: where})
+        # The prover knows most about a variable in (0, 1).
+        one = there.xreplace({coordinates[0]: t / (1 - t)}) if len(coordinates) == 1 else there
+        proof = prove_sign(one, t, deadline)
+        if proof is not None and proof.strict:
+            return
+    for coordinate in coordinates:
+        for point in entropy.points[:2]:
+            others = {b: value for b, value in point.items() if b != coordinate}
+            for root in _roots(f.xreplace({t: S.One / 3, **others}), coordinate, deadline):
+                if _vanishes(f.xreplace({**others, coordinate: root}), deadline):
+                    _refute(entropy, piece, S.Zero, S.Half, {**point, coordinate: root})
+    raise UndecidedError(
+        "h'' <= 0 on (0, 1), but that h'' = 0 throughout for some value of the parameters is not excluded. "
+        "Try: a narrower range of the parameters, or values for them."
+    )
+
+
+def _roots(f: sympy.Expr, b: sympy.Symbol, deadline: Deadline) -> list[sympy.Expr]:
+    """Positive roots of f in b, as far as SymPy finds them."""
+    try:
+        return [root for root in deadline.run(sympy.solve, f, b, share=0.05) if root.is_positive]
+    except Exception:  # also StepTimeout: none is known then
+        return []
+
+
+def _vanishes(f: sympy.Expr, deadline: Deadline) -> bool:
+    try:
+        return deadline.run(sympy.simplify, f, share=0.05) == 0
+    except Exception:  # also StepTimeout
+        return False
 
 
 def certified_sign(entropy: Entropy, f: sympy.Expr, sign: int, deadline: Deadline) -> Proof | Cover | None:

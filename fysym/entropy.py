@@ -124,7 +124,7 @@ class Entropy:
 
     def at(self, point: Point) -> dict[str, sympy.Expr]:
         """The parameter values, by name, that a point of coordinates stands for."""
-        return {p.name: p.opened.xreplace(point) for p in self.parameters}
+        return {p.name: sympy.radsimp(p.opened.xreplace(point)) for p in self.parameters}
 
     def faces(self) -> Iterator[dict[str, sympy.Expr]]:
         """Each closed finite end of a parameter's range, as a value to bind."""

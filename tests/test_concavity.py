@@ -368,3 +368,25 @@ def test_the_search_for_poles():
         concavity._search_pole(entropy, piece, sympy.log(x - third), x - third, {}, Deadline(8))
     with pytest.raises(fysym.UndecidedError, match="smooth where t - 1/3 vanishes"):
         concavity._search_pole(entropy, piece, x, x - third, {}, Deadline(8))
+
+
+@pytest.mark.parametrize(
+    ("h", "parameters", "flat"),
+    [
+        ("log(1 + a*t)", "-1/2 < a < 1", 0),
+        ("-(a - 1)**2*t**2", "a > 0", 1),
+        ("-(a - b)**2*t**2", "a > 0, b > 0", None),
+        ("-(a**2 - 2)**2*exp(t)", "1 <= a <= 2", sympy.sqrt(2)),
+    ],
+)
+def test_a_family_that_is_affine_for_one_value_is_refused(h: str, parameters: str, flat: object) -> None:
+    params = {one.strip(" <=>0123456789-/"): one for one in parameters.split(", ")}
+    with pytest.raises(fysym.NotConcaveError, match="h'' = 0 on all of") as error:
+        fysym.compile(h, params=params)
+    values = error.value.parameters
+    assert values["a"] == (values["b"] if flat is None else flat)
+
+
+def test_a_family_with_a_zero_of_curvature_in_t_is_proved() -> None:
+    fact = fysym.compile("-a*(2*t - 1)**4 - a**2*(t - 1/2)**6", params={"a": "a > 0"}).fact("strictly_concave")
+    assert fact.status == "proved"
