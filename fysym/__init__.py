@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from .cache import cache_dir, clear_cache
 from .catalog import catalog
 from .certificate import verify
 from .compiler import compile
@@ -33,7 +34,9 @@ __all__ = [
     "Regularizer",
     "UndecidedError",
     "UnsupportedError",
+    "cache_dir",
     "catalog",
+    "clear_cache",
     "compile",
     "verify",
 ]

@@ -14,7 +14,8 @@ from typing import Any
 import sympy
 
 from . import truth
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, factored
+from .rewrite import is_awkward
 
 Point = dict[sympy.Symbol, sympy.Expr]
 
@@ -62,7 +63,7 @@ def end_limit(f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, poin
 def _clear_parameters(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr:
     """Each sum of parameters over one denominator and factored, so that SymPy can see its sign."""
     return sympy.powsimp(f).replace(
-        lambda x: x.is_Add and bool(x.free_symbols) and not x.has(e), lambda x: sympy.factor(sympy.together(x))
+        lambda x: x.is_Add and bool(x.free_symbols) and not x.has(e), lambda x: factored(sympy.together(x))
     )
 
 
@@ -83,11 +84,11 @@ def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
         return None
     total: dict[sympy.Expr, sympy.Expr] = {}
     for factor, power in terms:
-        exponent = sympy.factor(sympy.together(power))
+        exponent = factored(sympy.together(power))
         total[exponent] = total.get(exponent, sympy.S.Zero) + factor
     growing = set()
     for exponent, coefficient in total.items():
-        sign = sympy.factor(sympy.together(coefficient))
+        sign = factored(sympy.together(coefficient))
         if sign == 0 or exponent.is_positive or exponent.is_zero:
             continue
         if not exponent.is_negative:
@@ -199,20 +200,27 @@ def _ladder(f: sympy.Expr, e: sympy.Symbol) -> list[Any]:
     values = []
     for k in NEAR:
         values.append(truth.evaluate_reliably(f, {e: ctx.mpf(10) ** -k}))
-    gentle = all(
-        node.func in (sympy.Add, sympy.Mul, sympy.log)
-        or (node.is_Pow and not node.exp.has(e))
-        or not node.has(e)
-        or node == e
-        for node in sympy.preorder_traversal(f)
-    )
-    for k in FAR if gentle else ():
+    g = f if is_awkward(f) else sympy.expand(f)
+    for k in FAR if _is_gentle(g, e) else ():
         tiny = ctx.mpf(10) ** -k
-        rough, fine = (truth.evaluate(f, {e: tiny}, digits=digits) for digits in (60, 240))
+        rough, fine = (truth.evaluate(g, {e: tiny}, digits=digits) for digits in (60, 240))
         if not (ctx.isfinite(fine) and abs(rough - fine) <= 1e-10 * abs(fine)):
             break
         values.append(fine)
     return [v for v in values if ctx.isfinite(v)]
+
+
+def _is_gentle(f: sympy.Expr, e: sympy.Symbol) -> bool:
+    """Only powers and logarithms, and none of 1 + e and the like, which is 1 to any precision when e is tiny enough."""
+
+    def fine(node: sympy.Expr) -> bool:
+        if not node.has(e) or node == e or node.func in (sympy.Add, sympy.Mul):
+            return True
+        inside = node.base if node.is_Pow else node.args[0]
+        mixed = inside.is_Add and inside.as_independent(e)[0] != 0
+        return not mixed and (isinstance(node, sympy.log) or (node.is_Pow and not node.exp.has(e)))
+
+    return all(fine(node) for node in sympy.preorder_traversal(f))
 
 
 def _estimate(f: sympy.Expr, e: sympy.Symbol, deadline: Deadline) -> sympy.Expr | None:

@@ -17,11 +17,12 @@ from sympy import S
 from . import certify, truth
 from .boundary import Point, end_limit
 from .certify import Cover
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import Entropy, bind
 from .errors import NotConcaveError, UndecidedError
 from .facts import Fact
 from .kinks import SWITCHING, Piece
+from .rewrite import is_awkward
 from .signs import Proof, by_sturm, conditions, prove_sign
 
 PROBES = tuple(map(sympy.Rational, ("1/2", "1/10", "9/10", "1/1000", "999/1000", "1/3", "2/3", "1/20", "19/20")))
@@ -106,7 +107,7 @@ def _zero_inside(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> tuple[bo
             counted = by_sturm(f, t)
             if counted is not None and counted.strict:
                 return True, None
-        for power in sympy.factor(f).atoms(sympy.Pow):
+        for power in factored(f).atoms(sympy.Pow):
             if power.exp.is_Integer and power.exp > 0 and power.exp % 2 == 0 and power.base.free_symbols == {t}:
                 for root in sympy.solve(power.base, t):
                     if root.is_real and 0 < root < 1 and truth.sign(f.subs(t, root)) == 0:
@@ -157,7 +158,7 @@ def _roots(f: sympy.Expr, b: sympy.Symbol, deadline: Deadline) -> list[sympy.Exp
 
 def _vanishes(f: sympy.Expr, deadline: Deadline) -> bool:
     try:
-        return deadline.run(sympy.simplify, f, share=0.05) == 0
+        return deadline.run(simplified, f, share=0.05) == 0
     except Exception:  # also StepTimeout
         return False
 
@@ -225,9 +226,7 @@ def probe(entropy: Entropy) -> None:
 def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None:
     t = entropy.t
     points = entropy.points
-    if f == 0 or all(
-        truth.evaluate(f, {t: where, **points[0]}) == 0 and sympy.simplify(f) == 0 for where in PROBES[:1]
-    ):
+    if f == 0 or all(truth.evaluate(f, {t: where, **points[0]}) == 0 and simplified(f) == 0 for where in PROBES[:1]):
         _refute(entropy, piece, S.Zero, S.Half, points[0])
     for point in points:
         for where in PROBES if len(points) == 1 else PROBES[:5]:
@@ -236,7 +235,7 @@ def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None
                 _refute_undefined(entropy, piece, where, point)
             if truth.evaluate(f, {t: where, **point}) > 0 and _certain(f, t, where, point):
                 _refute(entropy, piece, f, where, point)
-    for point in entropy.extremes:
+    for point in entropy.extremes():
         for where in PROBES[:5]:
             if truth.evaluate(f, {t: where, **point}) > 0 and _certain(f, t, where, point):
                 _refute(entropy, piece, f, where, point)
@@ -343,7 +342,7 @@ def _step(entropy: Entropy, left: Piece, right: Piece, order: int) -> sympy.Expr
 def _is_joined(entropy: Entropy, step: sympy.Expr, order: int, deadline: Deadline) -> bool:
     """Is a step provably zero, or, of the slope, provably a drop?"""
     try:
-        if step == 0 or deadline.run(lambda: sympy.simplify(step) == 0, share=0.03):
+        if step == 0 or deadline.run(lambda: simplified(step) == 0, share=0.03):
             return True
     except Exception:  # also StepTimeout: then numbers decide
         return False
@@ -378,38 +377,66 @@ def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Dead
         if proof is not None and proof.strict:
             continue
         sign = 1 if truth.evaluate(condition, {entropy.t: S.Half, **entropy.points[0]}) > 0 else -1
-        if certified_sign(entropy, plain, sign, deadline) is not None:
+        certified = certified_sign(entropy, plain, sign, deadline)
+        if certified is not None and certified.strict:
             status = "certified" if status == "proved" else status
             continue
         status = "sampled"
-        for point in entropy.points[:7]:
+        for point in entropy.extremes((6, 15)):
             _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+        for point in entropy.points[:7]:
+            place = _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+            if place is not None:
+                user = entropy.user(condition.xreplace(point))
+                raise UndecidedError(f"could not tell whether h is smooth where {user} vanishes, t in {place}", place)
     return status
 
 
 def _search_pole(
     entropy: Entropy, piece: Piece, h: sympy.Expr, condition: sympy.Expr, point: Point, deadline: Deadline
-) -> None:
-    """Numeric search for a zero of a condition; raises where h is not smooth, or when that stays open."""
-    t = entropy.t
+) -> tuple[float, float] | None:
+    """Search for a zero of a condition: raises where h is not smooth, else None or an interval that stays open."""
+    t, bound = entropy.t, h.xreplace(point)
     sign = 1 if truth.evaluate(condition, {t: S.Half}) > 0 else -1
     result = _timed_search(-sign * condition, t, deadline)
     if result is not None and result.violation is None and result.complete and not result.open_boxes:
-        return
+        return None
     at = _violation(result)
     if at is not None:
-        value = truth.evaluate(h.xreplace(point), {t: at})
+        value = truth.evaluate(bound, {t: at})
         if value != value:
             _refute_undefined(entropy, piece, at, point)
         pole = _bisect(condition, t, S.Half, at)
-        beside = truth.evaluate(h.xreplace(point), {t: pole}, digits=200)
-        if not abs(beside) < 1e15:
-            witness = piece.back(t, pole)
-            _raise(entropy, witness, point, f"h is unbounded at t = {float(witness):.6g}", "an h without poles")
+        if not abs(truth.evaluate(bound, {t: pole}, digits=200)) < 1e15:
+            _raise_pole(entropy, piece, pole, point)
+    for root in _inner_roots(condition, t, deadline):
+        if _is_unbounded(bound, t, root):
+            _raise_pole(entropy, piece, root, point)
     boxes = result.open_boxes if result is not None else ()
-    place = boxes[0] if boxes else (0.0, 1.0)
-    user = entropy.user(condition)
-    raise UndecidedError(f"could not tell whether h is smooth where {user} vanishes, t in {place}", place)
+    return boxes[0] if boxes else (0.0, 1.0)
+
+
+def _raise_pole(entropy: Entropy, piece: Piece, pole: sympy.Expr, point: Point) -> None:
+    witness = piece.back(entropy.t, pole)
+    _raise(entropy, witness, point, f"h is unbounded at t = {float(witness):.6g}", "an h without poles")
+
+
+def _inner_roots(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> list[sympy.Expr]:
+    """The rational roots of f in (0, 1), where it is a polynomial."""
+
+    def work() -> list[sympy.Expr]:
+        return [root for root in sympy.Poly(f, t, domain="QQ").ground_roots() if 0 < root < 1]
+
+    try:
+        return [] if is_awkward(f) else deadline.run(work, share=0.02)
+    except Exception:  # also StepTimeout: none is known then
+        return []
+
+
+def _is_unbounded(h: sympy.Expr, t: sympy.Symbol, root: sympy.Expr) -> bool:
+    """|h| grows towards the root at least as a logarithm does."""
+    far, near, nearer = (truth.evaluate_reliably(h, {t: root + sympy.Rational(1, 10**k)}) for k in (25, 50, 100))
+    return bool(abs(near - far) > 1e-9 * abs(far) and abs(nearer - near) > 1.5 * abs(near - far))
 
 
 def _bisect(f: sympy.Expr, t: sympy.Symbol, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
@@ -428,17 +455,16 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
     """A dense, adaptive search for h'' > 0: raises when it finds one, else the evidence or what stays open."""
     boxes = 0
     points = entropy.points
+    for point in entropy.extremes((6, 15)):
+        g = f.xreplace(point)
+        for at in _violations(g, entropy.t, _timed_search(g, entropy.t, deadline, share=0.05)):
+            _refute(entropy, piece, f, at, point)
     for point in points:
         g = f.xreplace(point)
         result = _timed_search(g, entropy.t, deadline, share=0.4 / len(points))
-        at = _violation(result)
-        if at is not None and _certain(g, entropy.t, at, {}):
+        for at in _violations(g, entropy.t, result):
             _refute(entropy, piece, f, at, point)
         open_boxes = () if result is None else result.open_boxes
-        for box in open_boxes[:8]:
-            for peak in _peaks(g, entropy.t, box):
-                if _certain(g, entropy.t, peak, {}):
-                    _refute(entropy, piece, f, peak, point)
         if result is None or not result.complete or not all(_settled(g, entropy.t, box) for box in open_boxes):
             low, high = open_boxes[0] if open_boxes else (0.0, 1.0)
             low, high = (float(piece.back(entropy.t, sympy.Float(end))) for end in (low, high))
@@ -466,6 +492,16 @@ def _timed_search(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, share: flo
 
 def _violation(result: Any) -> sympy.Expr | None:
     return None if result is None else result.violation
+
+
+def _violations(f: sympy.Expr, t: sympy.Symbol, result: Any) -> Iterator[sympy.Expr]:
+    """Points where f > 0 for certain, from what a search left open."""
+    if result is None:
+        return
+    peaks = (peak for box in result.open_boxes[:8] for peak in _peaks(f, t, box))
+    for at in (*filter(None, [result.violation]), *peaks):
+        if _certain(f, t, at, {}):
+            yield at
 
 
 def _peaks(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> Iterator[sympy.Rational]:

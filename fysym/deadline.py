@@ -2,7 +2,8 @@
 
 SymPy has calls that never return. Each step therefore runs on a worker thread of its own; when its
 time is up the caller goes on without it, and the worker is told to stop by an asynchronous exception
-(the only way to interrupt Python code off the main thread).
+(the only way to interrupt Python code off the main thread). No deadline can end a single long operation on
+integers or polynomials, which holds the interpreter: `factored` and `simplified` avoid the known ones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+
+import sympy
 
 Result = TypeVar("Result")
 
@@ -120,3 +123,30 @@ def _forget_sympy() -> None:
     from sympy.core.cache import clear_cache
 
     clear_cache()
+
+
+def large_exponentials(expr: sympy.Expr, most: int = 64) -> list[sympy.Expr]:
+    """exp(10^6 t), exp(10^6): SymPy takes them as powers of exp(t) and of E, in a list of as many coefficients."""
+    found = []
+    for power in expr.atoms(sympy.exp):
+        factors = (term.as_coeff_Mul()[0] for term in sympy.Add.make_args(power.args[0]))
+        if any(c.is_Rational and max(abs(c.p), c.q) > most for c in factors):
+            found.append(power)
+    return found
+
+
+def _shielded(rewrite: Callable[[sympy.Expr], sympy.Expr], expr: sympy.Expr) -> sympy.Expr:
+    """A rewrite of the expression with its large exponentials as symbols."""
+    names = {power: sympy.Dummy(positive=True) for power in large_exponentials(expr)}
+    found = rewrite(expr.xreplace(names))
+    return found.xreplace({name: power for power, name in names.items()})
+
+
+def factored(expr: sympy.Expr) -> sympy.Expr:
+    """sympy.factor, with large exponentials as symbols."""
+    return _shielded(sympy.factor, expr)
+
+
+def simplified(expr: sympy.Expr) -> sympy.Expr:
+    """sympy.simplify, with large exponentials as symbols."""
+    return _shielded(sympy.simplify, expr)

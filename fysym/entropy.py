@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from sympy import S
 
 from . import kinks, truth
 from .boundary import Limit, Point, end_limit
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, factored, simplified
 from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from .parse import parse_expression, power_problem
 from .ranges import Range, exact_expression, exact_number, parse_range
@@ -21,6 +21,9 @@ VARIABLE = sympy.Symbol("t", positive=True)
 SLOPE = sympy.Dummy("s", real=True)
 # Where the open coordinate b > 0 of a parameter is sampled: no round numbers, where families degenerate.
 SAMPLES = tuple(map(sympy.Rational, ("89/97", "31/101", "307/103", "5/103", "1213/101", "1/1009", "10007/101")))
+# Where h must be a real number, at the least.
+INSIDE = tuple(map(sympy.Rational, ("1/2", "1/20", "19/20", "1/5", "4/5")))
+INSIDE += tuple(abs(end - sympy.Rational(1, 10**k)) for k in (3, 5, 9, 15, 40) for end in (0, 1))
 MOST_OPERATIONS = 2000
 
 _FUNCTIONS = (
@@ -87,10 +90,8 @@ class Entropy:
         if not expr.has(*(p.coordinate for p in self.parameters)):
             return expr
         closed = sympy.powsimp(expr.xreplace({p.coordinate: p.closed for p in self.parameters}))
-        inside = closed.replace(lambda x: x.is_Pow and x.exp.is_Add, lambda x: x.base ** sympy.factor(x.exp))
-        # SymPy factors exp(10^6) as a polynomial in E, of that degree, and cannot be interrupted.
-        large = any(power.exp.is_Rational and abs(power.exp) > 64 for power in inside.atoms(sympy.exp))
-        return inside if large else sympy.factor(sympy.together(inside))
+        inside = closed.replace(lambda x: x.is_Pow and x.exp.is_Add, lambda x: x.base ** factored(x.exp))
+        return factored(sympy.together(inside))
 
     def user(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` in the symbols that the user wrote."""
@@ -114,11 +115,10 @@ class Entropy:
         """Coordinates of parameter values spread over the range; one empty point without parameters."""
         return list(sample_points([p.coordinate for p in self.parameters]))
 
-    @property
-    def extremes(self) -> Iterator[Point]:
+    def extremes(self, digits: Sequence[int] = (2, 3, 4, 6, 9, 15, 25, 40)) -> Iterator[Point]:
         """Coordinates close to the ends of each parameter's range, the others in the middle of theirs."""
         middle = self.points[0]
-        for p, k in itertools.product(self.parameters, (2, 3, 4, 6, 9, 15, 25, 40)):
+        for p, k in itertools.product(self.parameters, digits):
             for far in (sympy.Rational(89, 97) * 10**k, sympy.Rational(97, 89) / 10**k):
                 yield middle | {p.coordinate: far}
 
@@ -217,7 +217,7 @@ def _check_real(entropy: Entropy) -> None:
     for piece in entropy.pieces:
         expr = entropy.opened(piece.expr)
         for point in entropy.points[:3]:
-            for where in map(sympy.Rational, ("1/2", "1/20", "19/20", "1/5", "4/5")):
+            for where in INSIDE:
                 at = piece.low + (piece.high - piece.low) * where
                 value = truth.evaluate(expr, {entropy.t: at, **point})
                 if value != value:
@@ -341,7 +341,7 @@ def _substitute(
         side = 1 if value + sympy.Rational(1, 10**6) in parameter.range else -1
         step = sympy.Dummy("e", positive=True)
         moved = given.subs(parameter.symbol, value + side * step)
-        limit = deadline.run(lambda: sympy.simplify(sympy.limit(moved, step, 0, "+")), share=0.5)
+        limit = deadline.run(lambda: simplified(sympy.limit(moved, step, 0, "+")), share=0.5)
     except StepTimeout:
         raise UndecidedError(f"h at {parameter.name} = {value} could not be worked out within the deadline") from None
     except Exception as error:

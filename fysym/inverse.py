@@ -15,7 +15,7 @@ from sympy import S
 
 from . import truth
 from .boundary import Point
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import SLOPE, Entropy
 from .facts import Fact
 from .rewrite import is_awkward
@@ -53,7 +53,7 @@ def _is_identity(entropy: Entropy, slope: sympy.Expr, found: sympy.Expr, deadlin
         return False
     try:
         difference = slope.subs(entropy.t, entropy.opened(found)) - SLOPE
-        return bool(deadline.run(lambda: sympy.simplify(sympy.expand_log(difference, force=True)) == 0, share=0.03))
+        return bool(deadline.run(lambda: simplified(sympy.expand_log(difference, force=True)) == 0, share=0.03))
     except Exception:  # also StepTimeout: then it stays a numeric check
         return False
 
@@ -76,7 +76,7 @@ def _present(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> symp
     """The candidate in the entropy's own parameters, in the shortest form that is still valid."""
     closed = candidate.xreplace({p.coordinate: p.closed for p in entropy.parameters})
     forms = [closed]
-    for rewrite in () if is_awkward(closed) else (sympy.powsimp, sympy.factor_terms, sympy.factor, _shorter_inside):
+    for rewrite in () if is_awkward(closed) else (sympy.powsimp, sympy.factor_terms, factored, _shorter_inside):
         try:
             forms.append(rewrite(closed))
         except Exception:  # a rewrite that fails is only not offered
@@ -91,7 +91,7 @@ def _shorter_inside(expr: sympy.Expr) -> sympy.Expr:
     """Each base and exponent of a power expanded, factored or left, whichever is shortest."""
 
     def shortest(e: sympy.Expr) -> sympy.Expr:
-        return min((e, sympy.expand(e), sympy.factor(e)), key=lambda form: (form.count_ops(), str(form)))
+        return min((e, sympy.expand(e), factored(e)), key=lambda form: (form.count_ops(), str(form)))
 
     return expr.replace(lambda e: e.is_Pow, lambda e: shortest(e.base) ** shortest(e.exp))
 
@@ -144,7 +144,7 @@ def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
 def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """Solutions by peeling functions off several equal forms of the slope."""
     seen = set()
-    more = () if is_awkward(slope) else (sympy.factor, _cancelled, lambda f: _combine(_cancelled(f)))
+    more = () if is_awkward(slope) else (factored, _cancelled, lambda f: _combine(_cancelled(f)))
     for rewrite in (sympy.powsimp, _combine, *more, *((sympy.trigsimp,) if slope.has(sympy.cos) else ())):
         form = rewrite(slope)
         if form not in seen:
@@ -252,7 +252,7 @@ def _quadratic_roots(polynomial: sympy.Poly) -> list[sympy.Expr]:
         return [-b / a]
     if polynomial.degree() == 2:
         a, b, c = polynomial.all_coeffs()
-        root = sympy.sqrt(sympy.factor(b**2 - 4 * a * c)).replace(sympy.Abs, lambda x: x)
+        root = sympy.sqrt(factored(b**2 - 4 * a * c)).replace(sympy.Abs, lambda x: x)
         return [(-b + root) / (2 * a), (-b - root) / (2 * a)]
     return []
 
@@ -272,7 +272,7 @@ def _in_generator(f: sympy.Expr, generator: sympy.Expr, t: sympy.Symbol) -> symp
     replacements = {}
     for node in f.atoms(sympy.Pow):
         if node.base == t:
-            multiple = sympy.simplify(node.exp / generator.exp)
+            multiple = simplified(node.exp / generator.exp)
             if not multiple.is_Integer or abs(multiple) > 2:
                 return None
             replacements[node] = _x**multiple

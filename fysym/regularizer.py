@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .program import Program
 
 
+# The methods that have compiled kernels.
+FAST = {"predict", "loss", "grad", "value_and_grad", "jvp", "vjp"}
+
+
 @dataclass(frozen=True)
 class Derivation:
     """What the pipeline found out about one entropy; `program` is None while parameters are free."""
@@ -36,9 +40,10 @@ class Derivation:
 class Regularizer:
     """A compiled entropy: what is known of it, and its Fenchel-Young loss.
 
-    Facts are SymPy values (None where undetermined over the range of a parameter); methods are NumPy, over
-    the last axis unless told otherwise. A family must be bound (`bind(alpha=1.5)`), or be given its
-    parameters with each call (`predict(theta, alpha=1.5)`).
+    Facts are SymPy values (None where undetermined over the range of a parameter); methods work on NumPy arrays, over
+    the last axis unless told otherwise, by compiled kernels where Numba is installed (target="numpy" to refuse it).
+    A family must be bound (`bind(alpha=1.5)`), or be given its parameters with each call
+    (`predict(theta, alpha=1.5)`).
     """
 
     def __init__(
@@ -155,7 +160,10 @@ class Regularizer:
         from . import accuracy  # needed by few
 
         self._require_bound()
-        return accuracy.measure(self.derivation, {"numpy": self._module})
+        targets = {"numpy": self._module}
+        if not isinstance(self._fast, str) and self._fast.fits("predict", "label"):
+            targets["numba"] = self._fast
+        return accuracy.measure(self.derivation, targets)
 
     def __repr__(self) -> str:
         return reports.line(self)
@@ -187,29 +195,31 @@ class Regularizer:
 
     # Numbers
 
-    def predict(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
+    def predict(self, theta: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
-        return self._call("predict", params, theta, axis=axis)
+        return self._call("predict", params, theta, axis=axis, target=target)
 
-    def loss(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
+    def loss(self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """The Fenchel-Young loss of each row; y are integer labels or proportions."""
-        return self._call("loss", params, theta, y, axis=axis)
+        return self._call("loss", params, theta, y, axis=axis, target=target)
 
-    def grad(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
+    def grad(self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """The gradient of each row's loss, predict(theta) - y."""
-        return self._call("grad", params, theta, y, axis=axis)
+        return self._call("grad", params, theta, y, axis=axis, target=target)
 
-    def value_and_grad(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> tuple[Any, Any]:
+    def value_and_grad(
+        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, **params: Any
+    ) -> tuple[Any, Any]:
         """loss and grad from one solve."""
-        return self._call("value_and_grad", params, theta, y, axis=axis)  # type: ignore[no-any-return]
+        return self._call("value_and_grad", params, theta, y, axis=axis, target=target)  # type: ignore[no-any-return]
 
-    def jvp(self, theta: Any, v: Any, *, axis: int = -1, **params: Any) -> Any:
+    def jvp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """The derivative of predict at theta in the direction v."""
-        return self._call("jvp", params, theta, v, axis=axis)
+        return self._call("jvp", params, theta, v, axis=axis, target=target)
 
-    def vjp(self, theta: Any, v: Any, *, axis: int = -1, **params: Any) -> Any:
+    def vjp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """v times the Jacobian of predict, which is symmetric."""
-        return self._call("vjp", params, theta, v, axis=axis)
+        return self._call("vjp", params, theta, v, axis=axis, target=target)
 
     def jacobian(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
         """The Jacobian of predict for each row, in two last dimensions."""
@@ -274,13 +284,33 @@ class Regularizer:
                 )
         return module
 
-    def _call(self, method: str, params: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+    @functools.cached_property
+    def _fast(self) -> Any:
+        """The compiled kernels, or the reason why there are none."""
+        from . import fast
+
+        program = self.derivation.program
+        assert program is not None
+        return fast.kernel(program, self._module)
+
+    def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
         if params:
-            return self.bind(**params)._call(method, {}, *args, **kwargs)
+            return self.bind(**params)._call(method, {}, *args, axis=axis, target=target)
         self._require_bound()
+        if target != "numpy" and method in FAST:
+            if target not in (None, "numba"):
+                raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
+            fast = self._fast
+            if not isinstance(fast, str):
+                try:
+                    return getattr(fast, method)(*args, axis=axis)
+                except UnsupportedError as error:
+                    fast = str(error)
+            if target == "numba":
+                raise UnsupportedError(f"there is no Numba code: {fast}; use target='numpy'")
         module = self._module
         try:
-            return getattr(module, method)(*args, **kwargs)
+            return getattr(module, method)(*args, axis=axis)
         except module.InputError as error:
             raise InputError(str(error)) from None
 

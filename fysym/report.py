@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from . import fast
+
 if TYPE_CHECKING:
     from .regularizer import Regularizer
 
@@ -88,6 +90,7 @@ def text(reg: Regularizer) -> str:
         out += _wrap("bind the parameters to get code: " + ", ".join(reg.params))
     else:
         out += _wrap(f"threshold: {program.solver}")
+        out += _wrap(f"compiled kernels: {fast.describe(program)}")
         out += _wrap(f"worst error of the scalar functions in float64: {program.worst_ulps:.3g} ulps against 50 digits")
     return "\n".join(out)
 

@@ -8,6 +8,7 @@ import sympy
 from sympy import S
 
 from . import truth
+from .deadline import factored, large_exponentials, simplified
 
 
 class log1p(sympy.Function):  # type: ignore[misc]  # noqa: N801 (NumPy's name)
@@ -47,7 +48,7 @@ def is_awkward(expr: sympy.Expr) -> bool:
         largest = LARGEST_EXPONENT if power.base.is_Add else 4 * LARGEST_EXPONENT
         if power.exp.q > LARGEST_ROOT or abs(power.exp) > largest:
             return True
-    return False
+    return bool(large_exponentials(expr, 16 * LARGEST_EXPONENT))
 
 
 def has_large_power(expr: sympy.Expr) -> bool:
@@ -106,8 +107,8 @@ def _decaying(expr: sympy.Expr) -> sympy.Expr:
 
 def _split_logs(expr: sympy.Expr) -> sympy.Expr:
     """log((1+t)/2) as log(1+t) - log(2), so that constants can cancel."""
-    factored = expr.replace(lambda e: isinstance(e, sympy.log), lambda e: sympy.log(sympy.factor(e.args[0])))
-    return sympy.expand_log(factored, force=True)
+    split = expr.replace(lambda e: isinstance(e, sympy.log), lambda e: sympy.log(factored(e.args[0])))
+    return sympy.expand_log(split, force=True)
 
 
 def safe(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
@@ -251,6 +252,6 @@ _REWRITES: tuple[Callable[[sympy.Expr], sympy.Expr], ...] = (
     lambda e: sympy.expand(e.replace(lambda part: isinstance(part, sympy.asin), _half_arc)),
     _decaying,
     sympy.together,
-    sympy.simplify,
-    sympy.factor,
+    simplified,
+    factored,
 )

@@ -15,7 +15,7 @@ from sympy import S
 
 from . import truth
 from .boundary import end_limit
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, factored
 from .rewrite import is_awkward
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def _by_forms(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
 
 def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
     seen = {f}
-    rewrites = (sympy.factor, _gather, _factor_terms, sympy.expand, _gather_logs)
+    rewrites = (factored, _gather, _factor_terms, sympy.expand, _gather_logs)
     for rewrite in (sympy.expand,) if is_awkward(f) else rewrites:
         form = rewrite(f)
         if form not in seen:
@@ -345,17 +345,17 @@ def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
 
 
 def _gather(f: sympy.Expr) -> sympy.Expr:
-    return sympy.factor(sympy.powsimp(sympy.expand_power_base(sympy.together(sympy.powsimp(f)))))
+    return factored(sympy.powsimp(sympy.expand_power_base(sympy.together(sympy.powsimp(f)))))
 
 
 def _factor_terms(f: sympy.Expr) -> sympy.Expr:
     """Pull common factors out; what remains of each sum is expanded, so equal signs show."""
     expanded = sympy.powsimp(sympy.expand(sympy.expand_power_exp(f)))
-    return sympy.factor_terms(sympy.powsimp(sympy.factor(expanded)))
+    return sympy.factor_terms(sympy.powsimp(factored(expanded)))
 
 
 def _gather_logs(f: sympy.Expr) -> sympy.Expr:
-    return sympy.factor(sympy.logcombine(sympy.expand_log(f, force=True)))
+    return factored(sympy.logcombine(sympy.expand_log(f, force=True)))
 
 
 # --- polynomials -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from . import truth
 from .boundary import Limit, end_limit
 from .certify import Cover
 from .concavity import PROBES, Verdict, certificate_evidence, certified_sign
-from .deadline import Deadline, StepTimeout
+from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import Entropy, bind
 from .facts import Fact
 from .rewrite import is_awkward
@@ -82,7 +82,7 @@ def _continues(value: Any, at_face: Any, values: dict[sympy.Symbol, sympy.Expr])
     moved = value.subs(values)
     if moved.has(S.ComplexInfinity, S.NaN) or moved.is_infinite:
         return bool(at_face.is_infinite)
-    return truth.sign(moved - at_face) == 0 or sympy.simplify(moved - at_face) == 0
+    return truth.sign(moved - at_face) == 0 or simplified(moved - at_face) == 0
 
 
 def _derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:
@@ -164,7 +164,7 @@ def _plain(expr: sympy.Expr) -> sympy.Expr:
         return expr
     forms = [expr, sympy.expand(expr)]
     if expr.free_symbols:
-        forms.append(sympy.factor(sympy.together(expr)))
+        forms.append(factored(sympy.together(expr)))
     return min(forms, key=lambda x: (x.count_ops(), str(x)))
 
 
@@ -281,13 +281,13 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
             )
         except StepTimeout:
             return None
-        if not abs(best - bound) <= 1e-6 * max(1.0, abs(best)):
+        if not abs(best - bound) <= 1e-6 * abs(best):  # also where it is 0, which no number can tell from small
             return None
         least = best if least is None else min(least, best)
-    if least is None:
+    if least is None or not least > 0:
         return None
-    value = sympy.Float(least, 9) if least > 1e-12 else S.Zero
-    return Fact("strong_concavity", value, "sampled", "branch and bound in float64, to about 6 digits")
+    evidence = "branch and bound in float64, to about 6 digits"
+    return Fact("strong_concavity", sympy.Float(least, 9), "sampled", evidence)
 
 
 def _differentiability(theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]) -> None:

@@ -212,4 +212,4 @@ def sign(expr: sympy.Expr) -> int | None:
     finer = evaluate(expr, {}, 2 * DIGITS)
     if value == value and abs(value) > 1e-30 and abs(value - finer) < abs(value) / 2:
         return 1 if value > 0 else -1
-    return 0 if sympy.simplify(expr) == 0 else None
+    return 0 if deadline.simplified(expr) == 0 else None

@@ -6,6 +6,7 @@ import pytest
 import sympy
 from sympy import E, Rational, atan, cos, erfinv, exp, log, oo, pi, sin, sqrt, tan
 
+import fysym
 from fysym import boundary
 from fysym.boundary import end_limit
 from fysym.deadline import Deadline
@@ -134,3 +135,11 @@ def test_where_sympy_fails_a_limit_is_estimated_from_values(f, value, monkeypatc
     found = end_limit(f, t, 0, Deadline(8))
     assert found.value == value and found.status == "sampled"
     assert ("estimated" if value is not None else "could not be determined") in found.evidence
+
+
+def test_an_estimate_does_not_go_where_no_precision_tells_a_number_from_1() -> None:
+    h = "180*log(-t*log(3) + log(2*t + 1)) + 100*log(-5*t*log(t)/2 - 5*(1 - t)*log(1 - t)/2 + 1)"
+    assert fysym.compile(h).slopes == (sympy.oo, -sympy.oo)
+    e = sympy.Dummy("e", positive=True)
+    assert all(value > 0 for value in boundary._ladder(1 / sympy.log(1 + e), e))
+    assert len(boundary._ladder(e ** sympy.Rational(1, 10**9) * (1 - e), e)) > len(boundary.NEAR)

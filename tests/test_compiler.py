@@ -406,3 +406,10 @@ def test_what_was_only_sampled_has_no_certificate(monkeypatch):
 def test_facts_print_their_status():
     fact = fysym.compile("t*(1-t)").fact("margin")
     assert str(fact).startswith("margin: 2 [proved: ")
+
+
+def test_large_exponentials_end_at_the_deadline() -> None:
+    start = time.monotonic()
+    with contextlib.suppress(fysym.FysymError):
+        fysym.compile("a*log(exp(10**8*t - 8*10**7) + 1)/10**16 - t**2", params={"a": "0 <= a <= 1"}, deadline=2)
+    assert time.monotonic() - start < 2 + 2

@@ -366,8 +366,10 @@ def test_the_search_for_poles():
         concavity._search_pole(entropy, piece, 1 / (x - third), x - third, {}, Deadline(8))
     with pytest.raises(fysym.NotConcaveError, match="is not a real number"):
         concavity._search_pole(entropy, piece, sympy.log(x - third), x - third, {}, Deadline(8))
-    with pytest.raises(fysym.UndecidedError, match="smooth where t - 1/3 vanishes"):
-        concavity._search_pole(entropy, piece, x, x - third, {}, Deadline(8))
+    low, high = concavity._search_pole(entropy, piece, x, x - third, {}, Deadline(8))
+    assert 0 <= low <= third <= high <= 1
+    with pytest.raises(fysym.UndecidedError, match="smooth where 7.t - 3 vanishes"):
+        fysym.compile("-t**2 + sin((7*t - 3)**2)/(7*t - 3)/1000")
 
 
 @pytest.mark.parametrize(
@@ -390,3 +392,24 @@ def test_a_family_that_is_affine_for_one_value_is_refused(h: str, parameters: st
 def test_a_family_with_a_zero_of_curvature_in_t_is_proved() -> None:
     fact = fysym.compile("-a*(2*t - 1)**4 - a**2*(t - 1/2)**6", params={"a": "a > 0"}).fact("strictly_concave")
     assert fact.status == "proved"
+
+
+@pytest.mark.parametrize(
+    "h", ["-t**2 + acos(100*t/99)", "-t*log(1 - t**2/(1 - 1/10**9)) - exp(t)", "sqrt(t - 1/10**10)"]
+)
+def test_h_that_is_not_real_next_to_an_end_is_refused(h: str) -> None:
+    with pytest.raises(fysym.NotConcaveError, match="not a real number"):
+        fysym.compile(h)
+
+
+@pytest.mark.parametrize(
+    "h", ["log((t - 2/7)**2)/1000 - t**2", "-t**2 - 1/(7*t - 3)**2/10**9", "-t**4 + log((t - 3/11)**4)"]
+)
+def test_a_pole_where_no_sign_changes_is_refused(h: str) -> None:
+    with pytest.raises(fysym.NotConcaveError, match="h is unbounded at t = 0|h.. *> 0|> 0"):
+        fysym.compile(h)
+
+
+def test_a_pole_at_the_end_of_a_range_of_parameters_is_refused() -> None:
+    with pytest.raises(fysym.NotConcaveError):
+        fysym.compile("-t**2 + log(1 - a*t)/10**9", params={"a": "1/2 <= a < 1000001/1000000"})

@@ -83,7 +83,7 @@ def test_an_emitted_module_stands_alone(kind: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-I", str(path)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "self-check passed" in done.stdout
-    assert ast.literal_eval(done.stdout.splitlines()[-1]) == reg.predict([0.4, 0.1, -0.7]).tolist()
+    assert ast.literal_eval(done.stdout.splitlines()[-1]) == reg.predict([0.4, 0.1, -0.7], target="numpy").tolist()
 
 
 def test_a_broken_module_fails_its_self_check(tmp_path: Path) -> None:

@@ -361,9 +361,8 @@ def test_a_masked_score_is_a_class_that_does_not_exist(methods: Any) -> None:
     for name, call in ON_SCORES.items():
         if name != "v of jvp":
             np.testing.assert_array_equal(call(methods, masked(THETA)), call(methods, dropped))
-    np.testing.assert_array_equal(
-        methods.predict(masked(THETA.astype(np.float32))), methods.predict(np.float32(dropped))
-    )
+    single = np.ma.masked_array(THETA.astype(np.float32), masked(THETA).mask)
+    np.testing.assert_allclose(methods.predict(single), methods.predict(np.float32(dropped)), rtol=2e-6)
     integers = np.ma.masked_array(np.arange(12).reshape(3, 4), masked(THETA).mask)
     assert methods.predict(integers)[0, 1] == 0
 

@@ -341,6 +341,6 @@ def _vanishes(exact: sympy.Expr) -> bool:
         if ball > 0 or ball < 0:
             return False
     try:
-        return bool(sympy.expand(exact) == 0 or deadline.run(sympy.simplify, exact, seconds=0.5) == 0)
+        return bool(sympy.expand(exact) == 0 or deadline.run(deadline.simplified, exact, seconds=0.5) == 0)
     except Exception:  # what SymPy cannot simplify is not known to vanish
         return False

@@ -34,7 +34,7 @@ POWERS: Mapping[str, str] = {
     "square": "square({0})",
     "power": "pow({0}, {1})",
     "clip": "fmax({0}, 0.0)",
-    "where": "({0} ? {1} : {2})",
+    "where": "({0} < {1} ? {2} : {3})",
 }
 TABLE = Table(FUNCTIONS, POWERS)
 

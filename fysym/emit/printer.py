@@ -47,7 +47,7 @@ NUMPY_POWERS: Mapping[str, str] = {
     "square": "np.square({0})",
     "power": "np.power({0}, {1})",
     "clip": "np.maximum({0}, 0.0)",
-    "where": "np.where({0}, {1}, {2})",
+    "where": "np.where({0} < {1}, {2}, {3})",
 }
 
 
@@ -72,6 +72,19 @@ def lines(expr: sympy.Expr, argument: sympy.Symbol, name: str, table: Table = NU
         writer.define(symbol, part)
     result = writer.write(body)
     return [*writer.statements, f"return {_strip(result)}"]
+
+
+def assignments(
+    results: Mapping[str, sympy.Expr], argument: sympy.Symbol, name: str, table: Table, more: Mapping[Any, str] = {}
+) -> list[str]:
+    """Statements that compute several expressions together; `more` names further symbols they may contain."""
+    writer = _Writer(table, {argument: name, **more})
+    prepared = [_prepared(expr) for expr in results.values()]
+    shared, bodies = sympy.cse(prepared, symbols=sympy.numbered_symbols("x"), optimizations=[])
+    for symbol, part in shared:
+        writer.define(symbol, part)
+    found = [_strip(writer.write(body)) for body in bodies]
+    return [*writer.statements, *(f"{result} = {text}" for result, text in zip(results, found, strict=True))]
 
 
 def literal(number: sympy.Expr) -> str:
@@ -219,6 +232,7 @@ class _Writer:
         text = _strip(self.write(last))
         for value, condition in reversed(branches):
             left, right = (_strip(self.write(side)) for side in (condition.lhs, condition.rhs))
-            where = self.table.powers["where"]
-            text = where.format(f"{left} {condition.rel_op} {right}", _strip(self.write(value)), text)
+            if condition.rel_op in (">", ">="):
+                left, right = right, left
+            text = self.table.powers["where"].format(left, right, _strip(self.write(value)), text)
         return text

@@ -1,0 +1,348 @@
+"""Emits a Program as the text of Numba kernels: one each for predictions, for losses and for derivatives.
+
+What decides the kernel: q an exponential (closed form), a finite margin (only the scores within it are solved for), or
+neither (the whole row). Where a scalar function has no vector code, `source` raises UnsupportedError and says which.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..entropy import SLOPE
+from ..errors import UnsupportedError
+from ..program import Program, compiled
+from ..rewrite import expm1, log1p, ndtr
+from . import numba_table
+from . import numba_templates as text
+from .printer import Table, assignments
+
+VECTOR = Table(
+    {
+        sympy.exp: "vexp({0})",
+        sympy.log: "vlog({0})",
+        expm1: "vexpm1({0})",
+        log1p: "vlog1p({0})",
+        sympy.sin: "vsin({0})",
+        sympy.cos: "vcos({0})",
+        sympy.tan: "vtan({0})",
+        sympy.asin: "vasin(vatmost(vatleast({0}, -1.0), 1.0))",
+        sympy.acos: "vacos(vatmost(vatleast({0}, -1.0), 1.0))",
+        sympy.atan: "vatan({0})",
+        sympy.tanh: "vtanh({0})",
+        sympy.erf: "verf({0})",
+        sympy.erfc: "verfc({0})",
+        ndtr: "vndtr({0})",
+    },
+    {
+        "sqrt": "vsqrt({0})",
+        "cbrt": "vpow({0}, 0.3333333333333333)",
+        "square": "vsquare({0})",
+        "where": "vselect_gt({1}, {0}, {2}, {3})",
+        "power": "vpow({0}, {1})",
+        "clip": "vatleast({0}, 0.0)",
+    },
+)
+# Powers of a rise: the simple ones lose digits only where the rounding of a score loses more.
+NEAR_CUT = Table(VECTOR.functions, {**VECTOR.powers, "power": "vpown({0}, {1})"})
+# Rough costs of a vector instruction sequence, to choose among equal forms.
+COSTS = {
+    "vpow": 30, "vpown": 30, "vexp": 12, "vexpm1": 15, "vlog": 12, "vlog1p": 15, "vsin": 12, "vcos": 12, "vtan": 20,
+    "vasin": 15, "vacos": 15, "vatan": 15, "vtanh": 20, "verf": 25, "verfc": 30, "vndtr": 30, "vsqrt": 5, "/": 4,
+}  # fmt: skip
+SHIFT = {64: 900, 32: 100}
+T = sympy.Symbol("t", positive=True)
+P = sympy.Symbol("p", positive=True)
+Y = sympy.Symbol("Y", positive=True)
+KINDS = ("predict", "label", "proportions", "jvp")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the threshold is found: the family of the kernel, and why, in words."""
+
+    family: str
+    words: str
+
+
+def plan(program: Program) -> Plan:
+    """The family of the kernel; UnsupportedError where there is none."""
+    ends = program.ends
+    if program.exponential is not None:
+        return Plan("exponential", "closed form, one pass: q is an exponential")
+    if program.kinks:
+        raise UnsupportedError("h has kinks, where q is constant")
+    if ends["value_low"] != 0.0 or ends["value_high"] != 0.0:
+        raise UnsupportedError("h is unbounded")
+    if math.isfinite(ends["slope_low"]) and math.isfinite(ends["rise_high"]):
+        if ends["anchor"] != ends["slope_low"]:
+            raise UnsupportedError("the cut-off is far below the other slopes")
+        within = f"among the scores within the margin {ends['rise_high']:.6g} of the largest"
+        within += "" if program.inverse is not None else ", q from a table of polynomials"
+        if program.newton and ends["curvature_high"] > 0.0:
+            return Plan("convex", f"monotone Newton (h''' >= 0, so q is convex) {within}")
+        return Plan("safe", f"Newton kept in a bracket {within}")
+    if program.inverse is None:
+        raise UnsupportedError("q has no closed form and there is no margin")
+    if rational(program.inverse.expr) is not None:
+        return Plan("rational", "Newton for the logarithm of the excess; q is rational in exp(s), so one exp a score")
+    return Plan("dense", "Newton for the logarithm of the excess, over the whole row")
+
+
+def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
+    """(rate, R) when q(s) = R(exp(rate s)) with R rational."""
+    rates = {sympy.diff(e.args[0], SLOPE) for e in expr.atoms(sympy.exp) if e.has(SLOPE)}
+    if not rates or any(rate.free_symbols for rate in rates):
+        return None
+    rate = min((abs(rate) for rate in rates), key=float)
+    found = in_exponential(expr, rate)
+    return (rate, found) if found.is_rational_function(Y) else None
+
+
+def in_exponential(expr: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
+    """The expression in Y = exp(rate s), as one fraction where it is rational."""
+    found = sympy.powsimp(sympy.expand_power_exp(expr).subs(SLOPE, sympy.log(Y) / rate))
+    return sympy.cancel(sympy.together(found)) if found.is_rational_function(Y) else found
+
+
+def source(program: Program, kind: str, bits: int) -> str:
+    """The text of a module whose `run` is the kernel."""
+    family = plan(program).family
+    ends = program.ends
+    huge = 1e290 if bits == 64 else 1e30
+    places: dict[str, Any] = {
+        "float": f"float{bits}",
+        "lanes": 512 // bits,
+        "tiny": 2.0**-1022 if bits == 64 else 2.0**-126,
+        "below": 1.0 - 2.0**-53 if bits == 64 else 1.0 - 2.0**-24,
+        "huge": repr(huge),
+        "store_nan": "store1(loss, i, NAN)" if kind in ("label", "proportions") else "",
+    }
+    constants = [f"ANCHOR = F({ends['anchor']!r})"]
+    functions = ""
+    if family == "exponential":
+        solve, label_loss = _exponential(program, kind, constants), EXPONENTIAL_LABEL
+    elif family in ("convex", "safe"):
+        solve = text.MARGIN
+        places |= _margin(program, family, bits, constants)
+        label_loss = "store1(loss, i, label_loss(buf, 0, pbuf, 0, k, m, c, cl, at))"
+    else:
+        solve, functions = text.DENSE, text.AT_TOP
+        places |= _dense(program, family, bits, constants)
+        label_loss = "store1(loss, i, label_loss(x, src, out, base, d, m, c, cl, at))"
+    after, alone = "", ""
+    if kind in ("label", "proportions"):
+        functions += text.VALUE
+        places |= _value(program)
+        start = "c = m - MARGIN\ncl = (m - c) - MARGIN\n"
+        if kind == "label":
+            functions += "" if family == "exponential" else text.LABEL
+            after = text.AFTER_LABEL.replace("{label_loss}", label_loss)
+            alone = text.AFTER_LABEL.replace("{label_loss}", "store1(loss, i, m - at)")
+        else:
+            functions += text.PROPORTIONS
+            after = text.AFTER_PROPORTIONS
+            alone = start + after
+    elif kind == "jvp":
+        functions += text.JVP
+        constants.append(
+            f"WEIGHT_HIGH = F({min(1.0 / ends['curvature_high'] if ends['curvature_high'] else huge, huge)!r})"
+        )
+        places["weight"] = assignments({"w": _weight_of(program)}, P, "p", VECTOR)
+        after = "directional(out, base, y, wbuf, pbuf, d)"
+        alone = "row_fill(out, base, d, ZERO)"
+    places |= {"after": after, "alone": alone, "constants": constants}
+    return filled(text.HEAD + "\n{constants}\n" + functions + text.KERNEL, {"solve": solve, **places})
+
+
+EXPONENTIAL_LABEL = "store1(loss, i, F(vlog1p(D(rest)) / D(RATE) + (D(m) - D(at))))"
+
+
+def _exponential(program: Program, kind: str, constants: list[str]) -> str:
+    assert program.exponential is not None
+    rate, scale = program.exponential
+    constants.append(f"RATE = F({rate!r})")
+    threshold = ""
+    if kind == "proportions":
+        threshold = f"u = F((vlog1p(D(rest)) + D({math.log(scale)!r})) / D(RATE))\nc = m + u\ncl = (m - c) + u"
+    return text.EXPONENTIAL.replace("{threshold}", threshold)
+
+
+def _margin(program: Program, family: str, bits: int, constants: list[str]) -> dict[str, Any]:
+    margin = program.ends["rise_high"]
+    eps = 2.0**-52 if bits == 64 else 2.0**-23
+    if family == "convex":
+        with np.errstate(all="ignore"):
+            start = 1.0 / float(compiled(program.curvature.expr, program.curvature.argument)(np.array([1e-300]))[0])
+        jump = start * margin > 1e-9  # q' jumps at the cut: the last step cannot be taken in p
+        tolerance = 4 * eps * margin if jump else (1e-12 if bits == 64 else 1e-4) * margin
+    else:
+        tolerance = 2e-15 if bits == 64 else 1e-6
+    constants += [
+        f"MARGIN = F({margin!r})",
+        f"TOL = F({tolerance!r})",
+        f"STALL = F({1e-14 if bits == 64 else 4e-6!r})",
+    ]
+    return {
+        "q": _margin_inverse(program, bits, constants),
+        "bracket": text.CONVEX_BRACKET if family == "convex" else text.SAFE_BRACKET,
+        "advance": text.CONVEX_ADVANCE if family == "convex" else text.SAFE_ADVANCE,
+    }
+
+
+def _margin_inverse(program: Program, bits: int, constants: list[str]) -> list[str]:
+    """Statements for p and w, in closed form where that has vector code, else from a table."""
+    if program.inverse is not None:
+        try:
+            return _cheapest(program.inverse.expr, SLOPE, "b", sympy.S.One, program, NEAR_CUT)
+        except UnsupportedError:
+            pass
+    table, statements = numba_table.statements(program, bits)
+    constants.append(table)
+    return statements
+
+
+def _dense(program: Program, family: str, bits: int, constants: list[str]) -> dict[str, Any]:
+    ends = program.ends
+    least = 2.0**-1021 if bits == 64 else 2.0**-125
+    inverse, coinverse = program.inverse, program.coinverse
+    assert inverse is not None
+    with np.errstate(all="ignore"):
+        low = float(compiled(program.slope.expr, program.slope.argument)(np.array([least]))[0]) - ends["anchor"]
+    low = 0.0 if math.isfinite(ends["slope_low"]) else low
+    left = -ends["rise_high"] if coinverse is None else -_where(compiled(coinverse.expr, SLOPE), least)
+    left = max(left, -ends["rise_high"])
+    constants += [
+        f"TOL = F({1e-8 if bits == 64 else 3e-4!r})",
+        f"LOW = F({low!r})",
+    ]
+    co = 1 - inverse.expr if coinverse is None else coinverse.expr
+    slope = -sympy.diff(co, SLOPE) if coinverse is not None else sympy.diff(inverse.expr, SLOPE)
+    newton = text.LOG_SUM if coinverse is None else text.LOG_RATIO
+    places: dict[str, Any] = {"left": repr(left), "newton": newton}
+    found = rational(inverse.expr) if family == "rational" else None
+    if found is not None:
+        rate, ratio = found
+        shift = SHIFT[bits]
+        one = repr(2.0**shift)
+        top_slope, top_missing = (in_exponential(part, rate) for part in (slope, co))
+        number = float(rate)
+        return places | {
+            "prepared": f"vexpup((v - m) * {number!r})",
+            "threshold": f"factor = F(vexp(D(u) * {-number!r} - {shift * math.log(2.0)!r}))",
+            "argument": "b = e * factor",
+            "q": _cheapest(ratio, Y, "b", rate * Y, program),
+            "keep": "p = vatmost(p, ONE)",
+            "largest": f"F({one})",
+            "top": f"D(factor) * {one}",
+            "at_top": assignments({"p": ratio, "w": top_slope, "e": top_missing}, Y, "r", VECTOR),
+        }
+    high = [f"b = vatmost(b, F({ends['rise_high']!r}))"] if math.isfinite(ends["rise_high"]) else []
+    return places | {
+        "prepared": "v",
+        "threshold": "",
+        "argument": ["a = (e - c) - cl", "b = vatleast(a, LOW)", *high],
+        "q": _cheapest(inverse.expr, SLOPE, "b", sympy.S.One, program),
+        "keep": ["p = vatmost(vabove(a, LOW, p), ONE)", "w = vatmost(vwhere_pos(p, w), {huge})"],
+        "largest": "m",
+        "top": "-D(u)",
+        "at_top": assignments({"p": inverse.expr, "w": slope, "e": co}, SLOPE, "r", VECTOR),
+    }  # fmt: skip
+
+
+def _where(function: Any, least: float) -> float:
+    """A rise at which 1 - q is about `least`."""
+    low, high = 0.0, 1.0
+    with np.errstate(all="ignore"):
+        while float(function(np.array([high]))[0]) > least and high < 1e300:
+            low, high = high, 2.0 * high
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if float(function(np.array([middle]))[0]) > least:
+                low = middle
+            else:
+                high = middle
+    return low
+
+
+def _cheapest(
+    inverse: sympy.Expr,
+    argument: sympy.Symbol,
+    name: str,
+    factor: sympy.Expr,
+    program: Program,
+    table: Table = VECTOR,
+) -> list[str]:
+    """Statements for p and w = q', in the cheapest of a few equal forms; `factor` is d argument / ds."""
+    slope = sympy.diff(inverse, argument) * factor
+    forms = [slope, sympy.cancel(slope), P * sympy.cancel(slope / inverse), _weight_of(program)]
+    found = []
+    for form in forms:
+        try:
+            first = assignments({"p": inverse}, argument, name, table)
+            if form.has(P):
+                second = assignments({"w": form}, argument, name, table, {P: "p"})
+                statements = first + [re.sub(r"\b([xy]\d+)\b", r"\1w", line) for line in second]
+            else:
+                statements = assignments({"p": inverse, "w": form}, argument, name, table)
+        except UnsupportedError:
+            continue
+        if "np." not in "".join(statements):
+            found.append(statements)
+    if not found:
+        raise UnsupportedError(f"q = {inverse} has no vector code")
+    return min(found, key=cost)
+
+
+def cost(statements: list[str]) -> int:
+    """About how many instructions statements take."""
+    joined = " ".join(line.split("=", 1)[1] for line in statements)
+    calls = re.findall(r"\bv\w+|[-+*/]", joined)
+    return sum(COSTS.get(call, 1) for call in calls)
+
+
+def _weight_of(program: Program) -> sympy.Expr:
+    """w = 1/g'' in p."""
+    curvature = program.curvature.expr.subs(program.curvature.argument, P)
+    forms = [1 / curvature, sympy.cancel(sympy.together(1 / curvature)), sympy.powsimp(1 / curvature)]
+    return min(forms, key=lambda e: e.count_ops())
+
+
+def _value(program: Program) -> dict[str, Any]:
+    value = program.value.expr.subs(program.value.argument, P)
+    inside = "p = vatmost(vatleast(p, TINY), BELOW)"
+    vector = [inside, *assignments({"g": value}, P, "p", VECTOR)]
+    if program.covalue is not None:
+        co = assignments({"g": program.covalue.expr}, program.covalue.argument, "e", VECTOR)
+    else:
+        co = ["t = 1.0 - e", "if not t < 1.0:", "    return 0.0", *assignments({"g": value}, P, "t", VECTOR)]
+    scalar = assignments({"g": value}, P, "t", VECTOR)
+    for statements in (vector, co):
+        if "np." in "".join(statements):
+            raise UnsupportedError("g has no vector code")
+    return {
+        "value": vector,
+        "scalar_value": scalar,
+        "scalar_covalue": co,
+        "psi": [*vector, "psi = vwhere_pos(t, vatleast(s * t - g, ZERO))"],
+    }
+
+
+def filled(template: str, places: Mapping[str, Any]) -> str:
+    """The template with each {place} replaced; lines keep the indentation of the place."""
+    pattern = re.compile(r"^( *)\{(\w+)\}$", re.M)
+
+    def block(match: re.Match[str]) -> str:
+        value = places[match[2]]
+        lines = value.strip("\n").split("\n") if isinstance(value, str) else value
+        return "\n".join(match[1] + line for line in lines if line.strip())
+
+    for _ in range(4):
+        template = pattern.sub(block, template)
+    return re.sub(r"\{(\w+)\}", lambda match: str(places[match[1]]), template)

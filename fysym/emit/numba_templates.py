@@ -1,0 +1,499 @@
+"""The text of the Numba kernels, with {places} for what depends on the entropy.
+
+A kernel solves rows lo..hi of x (rows `stride` apart) into rows of out, with scratch of its thread's own. c + cl is the
+score whose rise is 0, as a sum of two floats: a score next to the cut-off then keeps all its digits. NaN in a row makes
+its sums NaN, which is what marks the row; rows with +inf are counted, filled with NaN and left to the caller.
+"""
+
+from __future__ import annotations
+
+HEAD = '''
+import numpy as np
+from numba import float64, intp, njit, types, {float}
+from fysym.runtime.vector import *
+
+F = np.{float}
+D = np.float64
+L = {lanes}
+NINF, INF, NAN, ZERO, ONE, HALF = F(-np.inf), F(np.inf), F(np.nan), F(0), F(1), F(0.5)
+TINY, BELOW = F({tiny}), F({below})
+POINTER = types.CPointer({float})
+INDEX = types.CPointer(types.int32)
+LABEL = types.CPointer(types.int64)
+SIGNATURE = intp(POINTER, POINTER, POINTER, INDEX, POINTER, LABEL, POINTER, intp, intp, intp, intp, float64)
+
+
+@njit(error_model="numpy", forceinline=True)
+def row_max(x, base, d):
+    """The largest score, NaN ignored; -inf if there is none."""
+    a = vfull(x, NINF)
+    b = a
+    c = a
+    e = a
+    end = base + d
+    j4 = base + d // (4 * L) * (4 * L)
+    j1 = base + d // L * L
+    for j in range(base, j4, 4 * L):
+        a = vmax(vload(x, j), a)
+        b = vmax(vload(x, j + L), b)
+        c = vmax(vload(x, j + 2 * L), c)
+        e = vmax(vload(x, j + 3 * L), e)
+    for j in range(j4, j1, L):
+        a = vmax(vload(x, j), a)
+    if j1 < end:
+        b = vmax(vloadn(x, j1, end - j1, NINF), b)
+    return vmaxall(vmax(vmax(a, b), vmax(c, e)))
+
+
+@njit(error_model="numpy", forceinline=True)
+def row_fill(out, base, d, value):
+    end = base + d
+    j1 = base + d // L * L
+    v = vfull(out, value)
+    for j in range(base, j1, L):
+        vstore(out, j, v)
+    if j1 < end:
+        vstoren(out, j1, v, end - j1)
+'''
+
+# Every kernel: rows in, rows out. {solve} leaves p in the row of out and c + cl, {after} turns p into what is wanted.
+KERNEL = """
+
+@njit(SIGNATURE, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def run(x, out, scratch, idx, loss, label, y, d, stride, lo, hi, high):
+    room = d // L * L + 2 * L
+    buf = scratch
+    pbuf = offset(scratch, room)
+    wbuf = offset(scratch, 2 * room)
+    special = 0
+    for i in range(lo, hi):
+        src = i * stride
+        base = i * d
+        m = row_max(x, src, d)
+        if not (m < INF and m > NINF):
+            row_fill(out, base, d, NAN)
+            {store_nan}
+            if m == INF:
+                special += 1
+            continue
+        {solve}
+        {after}
+    return special
+"""
+
+EXPONENTIAL = """
+# q is an exponential: p = exp(rate (x - max)) / sum
+a = vfull(x, ZERO)
+n = a
+j1 = d // L * L
+for j in range(0, j1, L):
+    v = vload(x, src + j)
+    e = vexpn((v - m) * RATE)
+    vstore(out, base + j, e)
+    a = a + vselect_ge(v, m, ZERO, e)
+    n = n + vselect_ge(v, m, ONE, ZERO)
+if j1 < d:
+    v = vloadn(x, src + j1, d - j1, NINF)
+    e = vexpn((v - m) * RATE)
+    vstoren(out, base + j1, e, d - j1)
+    a = a + vselect_ge(v, m, ZERO, e)
+    n = n + vselect_ge(v, m, ONE, ZERO)
+tops = vsum(n)
+rest = vsum(a) + (tops - ONE)
+r = ONE / (ONE + rest)
+for j in range(0, j1, L):
+    vstore(out, base + j, vload(out, base + j) * r)
+if j1 < d:
+    vstoren(out, base + j1, vloadn(out, base + j1, d - j1, ZERO) * r, d - j1)
+if r != r:
+    row_fill(out, base, d, NAN)
+    {store_nan}
+    continue
+{threshold}
+"""
+
+# Only scores within the margin of the largest can have p > 0: they are gathered, and the cut is found among them.
+MARGIN = """
+thr = m - MARGIN
+k = 0
+j4 = d // (4 * L) * (4 * L)
+j1 = d // L * L
+for j in range(0, j4, 4 * L):
+    a = vload(x, src + j)
+    b = vload(x, src + j + L)
+    e = vload(x, src + j + 2 * L)
+    f = vload(x, src + j + 3 * L)
+    if vany(a, b, e, f, thr):
+        vcompress(idx, k, vindex(a, j), a, thr)
+        k += vcompress(buf, k, a, a, thr)
+        vcompress(idx, k, vindex(b, j + L), b, thr)
+        k += vcompress(buf, k, b, b, thr)
+        vcompress(idx, k, vindex(e, j + 2 * L), e, thr)
+        k += vcompress(buf, k, e, e, thr)
+        vcompress(idx, k, vindex(f, j + 3 * L), f, thr)
+        k += vcompress(buf, k, f, f, thr)
+for j in range(j4, j1, L):
+    a = vload(x, src + j)
+    vcompress(idx, k, vindex(a, j), a, thr)
+    k += vcompress(buf, k, a, a, thr)
+if j1 < d:
+    a = vloadn(x, src + j1, d - j1, NINF)
+    vcompress(idx, k, vindex(a, j1), a, thr)
+    k += vcompress(buf, k, a, a, thr)
+vstore(buf, k, vfull(x, NINF))
+row_fill(out, base, d, ZERO)
+if k == 1 and load1(buf, 0) == m:
+    store1(out, base + load1(idx, 0), ONE)
+    {alone}
+    continue
+{bracket}
+step = ZERO
+last = INF
+for iteration in range(100):
+    f = vfull(x, ZERO)
+    g = f
+    for j in range(0, k, L):
+        b = vatmost(vatleast((vload(buf, j) - c) - cl, ZERO), MARGIN)
+        {q}
+        p = vatmost(vabove(b, ZERO, p), ONE)
+        w = vatmost(vwhere_pos(p, w), {huge})
+        f = f + p
+        g = g + w
+        vstore(pbuf, j, p)
+        vstore(wbuf, j, w)
+    excess = vsum(f) - ONE
+    step = excess / vsum(g)
+    {advance}
+# The last Newton step is taken in p itself: beyond the resolution of the cut.
+f = vfull(x, ZERO)
+for j in range(0, k, L):
+    p = vatmost(vatleast(vload(pbuf, j) - vload(wbuf, j) * step, ZERO), ONE)
+    f = f + p
+    vstore(pbuf, j, p)
+total = vsum(f)
+if total != total:
+    row_fill(out, base, d, NAN)
+    {store_nan}
+    continue
+cl = cl + step
+for j in range(0, k, L):
+    vstore(pbuf, j, vload(pbuf, j) / total)
+for j in range(k):
+    store1(out, base + load1(idx, j), load1(pbuf, j))
+"""
+
+# q convex: Newton from the left end of the bracket never overshoots.
+CONVEX_BRACKET = """
+c = m - MARGIN
+cl = (m - c) - MARGIN
+"""
+CONVEX_ADVANCE = """
+if not (abs(step) > TOL):
+    break
+t = cl + step
+n = c + t
+cl = t - (n - c)
+c = n
+"""
+
+# Otherwise Newton inside a bracket, which is halved when Newton leaves it or is slow.
+SAFE_BRACKET = """
+left = m - MARGIN
+ll = (m - left) - MARGIN
+t = F(high)
+right = m + t
+rl = (m - right) + t
+t = HALF * (t - MARGIN)
+c = m + t
+cl = (m - c) + t
+"""
+SAFE_ADVANCE = """
+if not (abs(excess) > TOL):
+    break
+if iteration > 6 and abs(excess) < STALL and not (abs(excess) < last):
+    break
+if excess > ZERO:
+    left = c
+    ll = cl
+else:
+    right = c
+    rl = cl
+t = cl + step
+n = c + t
+t = t - (n - c)
+inside = (n - left) + (t - ll) > ZERO and (right - n) + (rl - t) > ZERO
+if not inside or (iteration > 6 and abs(excess) > HALF * last):
+    t = HALF * ((right - left) + (rl - ll)) + ll
+    n = left + t
+    t = t - (n - left)
+if n == c and t == cl:
+    break
+last = abs(excess)
+c = n
+cl = t
+"""
+
+AT_TOP = '''
+
+@njit(error_model="numpy", forceinline=True)
+def at_top(r):
+    """q, q' and 1 - q at the rise of the largest score."""
+    {at_top}
+    return F(min(p, 1.0)), F(w), F(max(e, 0.0))
+'''
+
+# For log(rest / missing) = 0, where rest is the mass of all but one largest score and missing is 1 minus that one's
+# probability: tiny remainders keep their digits.
+LOG_RATIO = """
+if rest > ZERO and missing > ZERO:
+    ratio = vlog(rest / missing)
+    step = ratio / (weight / rest + slope / missing)
+    if abs(ratio) <= TOL:
+        settled = True
+        break
+    new = u + step
+"""
+# For log(sum) = 0, where q reaches 1 at a finite rise.
+LOG_SUM = """
+ratio = vlog(rest + top)
+step = ratio * (rest + top) / (weight + slope)
+if abs(ratio) <= TOL:
+    settled = True
+    break
+new = u + step
+"""
+
+# No margin: Newton over the whole row.
+DENSE = """
+n = vfull(x, ZERO)
+j1 = d // L * L
+for j in range(0, j1, L):
+    v = vload(x, src + j)
+    e = {prepared}
+    vstore(buf, j, e)
+    n = n + vselect_ge(e, {largest}, ONE, ZERO)
+v = vloadn(x, src + j1, d - j1, NINF)
+e = {prepared}
+vstore(buf, j1, e)
+n = n + vselect_ge(e, {largest}, ONE, ZERO)
+ties = vsum(n) - ONE
+u = F(high)
+left = F({left})
+right = u
+found = False
+settled = False
+step = ZERO
+c = m
+cl = ZERO
+for iteration in range(200):
+    c = m + u
+    cl = (m - c) + u
+    {threshold}
+    f = vfull(x, ZERO)
+    g = f
+    for j in range(0, d, L):
+        e = vload(buf, j)
+        {argument}
+        {q}
+        {keep}
+        vstore(pbuf, j, p)
+        vstore(wbuf, j, w)
+        f = f + vselect_ge(e, {largest}, ZERO, p)
+        g = g + vselect_ge(e, {largest}, ZERO, w)
+    top, slope, missing = at_top({top})
+    rest = vsum(f) + ties * top
+    weight = vsum(g) + ties * slope
+    step = ZERO
+    if rest != rest or (rest == ZERO and missing <= ZERO):
+        settled = True
+        break
+    new = NAN
+    {newton}
+    if rest > missing:
+        left = u
+        found = True
+    else:
+        if not found and u <= left:
+            step = ZERO
+            settled = True
+            break
+        right = u
+    if not (new > left and new < right):
+        new = HALF * (left + right) if found else left
+    if new == u:
+        settled = True
+        break
+    u = new
+if not settled:
+    row_fill(out, base, d, NAN)
+    {store_nan}
+    special += 1
+    continue
+u = u + step
+c = m + u
+cl = (m - c) + u
+f = vfull(x, ZERO)
+for j in range(0, d, L):
+    p = vatleast(vload(pbuf, j) - vload(wbuf, j) * step, ZERO)
+    f = f + p
+    vstore(pbuf, j, p)
+total = vsum(f)
+if total != total:
+    row_fill(out, base, d, NAN)
+    {store_nan}
+    continue
+r = ONE / total
+for j in range(0, j1, L):
+    vstore(out, base + j, vload(pbuf, j) * r)
+vstoren(out, base + j1, vload(pbuf, j1) * r, d - j1)
+"""
+
+# The loss: terms s (p - y) - (g(p) - g(y)), each at least 0; a single largest score enters through 1 - p, the sum of
+# the others. With a label most terms have y = 0, and the label's own adds -s.
+VALUE = '''
+
+@njit(error_model="numpy", forceinline=True)
+def value(t):
+    """g(t) of a number in double precision."""
+    if not (t > 0.0 and t < 1.0):
+        return 0.0
+    {scalar_value}
+    return g
+
+
+@njit(error_model="numpy", forceinline=True)
+def covalue(e):
+    """g(1 - e) of a number in double precision."""
+    if not (e > 0.0 and e < 1.0):
+        return 0.0
+    {scalar_covalue}
+    return g
+'''
+PROPORTIONS = '''
+
+@njit(error_model="numpy")
+def proportions_loss(x, out, src, base, y, d, m, c, cl):
+    """The loss for proportions y, which out - y becomes the gradient of."""
+    f = vfull(x, ZERO)
+    rest = f
+    n = f
+    for j in range(0, d, L):
+        some = min(L, d - j)
+        a = vloadn(x, src + j, some, NINF)
+        t = vloadn(out, base + j, some, ZERO)
+        v = vloadn(y, base + j, some, ZERO)
+        s = ((a - c) - cl) + ANCHOR
+        move = t - v
+        p = t
+        {value}
+        gp = vselect_gt(ONE, t, vwhere_pos(t, g), ZERO)
+        p = v
+        {value}
+        gy = vselect_gt(ONE, v, vwhere_pos(v, g), ZERO)
+        term = vatleast(s * move - (gp - gy), ZERO)
+        term = vselect_ge(t, v, vselect_ge(v, t, ZERO, term), term)
+        f = f + vselect_ge(a, m, ZERO, term)
+        rest = rest + vselect_ge(a, m, ZERO, t)
+        n = n + vselect_ge(a, m, ONE, ZERO)
+    result = D(vsum(f))
+    missing = D(vsum(rest))
+    tops = vsum(n)
+    s = ((D(m) - D(c)) - D(cl)) + D(ANCHOR)
+    for j in range(d):
+        if load1(x, src + j) == m:
+            t = D(load1(out, base + j))
+            v = D(load1(y, base + j))
+            if tops == ONE:
+                term = s * ((1.0 - v) - missing) - (covalue(missing) - value(v))
+            else:
+                term = s * (t - v) - (value(t) - value(v))
+            if t != v or tops == ONE:
+                result += max(term, 0.0)
+    return F(result)
+'''
+LABEL = '''
+
+@njit(error_model="numpy", forceinline=True)
+def label_loss(xs, xo, ps, po, k, m, c, cl, at):
+    """The loss for a label whose score is `at`, from k scores and their predictions."""
+    f = vfull(xs, ZERO)
+    rest = f
+    n = f
+    for j in range(0, k, L):
+        some = min(L, k - j)
+        a = vloadn(xs, xo + j, some, NINF)
+        p = vloadn(ps, po + j, some, ZERO)
+        t = p
+        s = ((a - c) - cl) + ANCHOR
+        {psi}
+        f = f + vselect_ge(a, m, ZERO, psi)
+        rest = rest + vselect_ge(a, m, ZERO, t)
+        n = n + vselect_ge(a, m, ONE, ZERO)
+    result = D(vsum(f))
+    missing = D(vsum(rest))
+    tops = D(vsum(n))
+    s = ((D(m) - D(c)) - D(cl)) + D(ANCHOR)
+    if tops == 1.0:
+        if at == m:
+            if missing > 0.0:
+                result += max(-s * missing - covalue(missing), 0.0)
+            return F(result)
+        result += max(s * (1.0 - missing) - covalue(missing), 0.0)
+    else:
+        t = (1.0 - missing) / tops
+        result += tops * max(s * t - value(t), 0.0)
+    result -= ((D(at) - D(c)) - D(cl)) + D(ANCHOR)
+    return F(max(result, 0.0))
+'''
+AFTER_LABEL = """
+label_at = load1(label, i)
+at = load1(x, src + label_at)
+{label_loss}
+store1(out, base + label_at, load1(out, base + label_at) - ONE)
+"""
+AFTER_PROPORTIONS = """
+value_here = proportions_loss(x, out, src, base, y, d, m, c, cl)
+store1(loss, i, value_here)
+if value_here == INF:  # a difference of scores may have overflowed
+    row_fill(out, base, d, NAN)
+    special += 1
+    continue
+for j in range(0, d, L):
+    some = min(L, d - j)
+    vstoren(out, base + j, vloadn(out, base + j, some, ZERO) - vloadn(y, base + j, some, ZERO), some)
+"""
+
+JVP = '''
+
+@njit(error_model="numpy")
+def directional(out, base, y, wbuf, pbuf, d):
+    """J v with J = diag(w) - w w^T / sum(w); the heaviest coordinate is minus the sum of the others."""
+    f = vfull(out, ZERO)
+    g = f
+    for j in range(0, d, L):
+        some = min(L, d - j)
+        t = vloadn(out, base + j, some, ZERO)
+        p = vatmost(vatleast(t, TINY), BELOW)
+        {weight}
+        w = vatmost(vselect_gt(ONE, t, vwhere_pos(t, w), WEIGHT_HIGH), {huge})
+        v = vwhere_pos(w, vloadn(y, base + j, some, ZERO))
+        vstore(wbuf, j, w)
+        vstore(pbuf, j, v)
+        f = f + w
+        g = vfma(w, v, g)
+    total = vsum(f)
+    mean = vsum(g) / total if total > ZERO else ZERO
+    best = ZERO
+    at = 0
+    for j in range(d):
+        if load1(wbuf, j) > best:
+            best = load1(wbuf, j)
+            at = j
+    f = vfull(out, ZERO)
+    for j in range(0, d, L):
+        vstoren(out, base + j, vload(wbuf, j) * (vload(pbuf, j) - mean), min(L, d - j))
+    store1(out, base + at, ZERO)
+    for j in range(0, d, L):
+        f = f + vloadn(out, base + j, min(L, d - j), ZERO)
+    store1(out, base + at, -vsum(f))
+'''

@@ -1,0 +1,361 @@
+"""Predictions, losses and derivatives by compiled kernels, threads over rows; what a user calls when Numba is there."""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from . import numpy as slow
+from .native import Native, load
+
+EPS = {64: 2.0**-52, 32: 2.0**-23}
+# Fewer entries than this are not worth a second thread; strided rows are packed in pieces of about this many entries.
+ENOUGH = 8192
+PIECE = 32768
+FLOATS = {np.dtype(np.float64): 64, np.dtype(np.float32): 32}
+
+_pool: Any = None
+_pool_lock = threading.Lock()
+
+
+def _forget() -> None:
+    """A forked child has the pool but not its threads."""
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def threads() -> int:
+    """How many threads share the rows: FYSYM_NUM_THREADS, or the processors that this process may use."""
+    chosen = os.environ.get("FYSYM_NUM_THREADS", "")
+    if chosen.isdigit() and int(chosen) > 0:
+        return int(chosen)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+THREADS = threads()
+
+
+def pool() -> Any:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            _pool = ThreadPoolExecutor(max(1, THREADS - 1), thread_name_prefix="fysym")
+        return _pool
+
+
+class Scratch(threading.local):
+    """A thread's own memory: three rows of floats, one of indices, and the slots of a call."""
+
+    size = -1
+    slots = 0
+    address = 0
+
+    def room(self, d: int, bits: int) -> tuple[int, int, int]:
+        """Addresses of the slots, the floats and the indices."""
+        floats = 3 * (d + 48) * (bits // 8)
+        need = floats + 4 * (d + 48) + 192
+        if self.size < need:
+            self.memory = np.zeros(need, np.uint8)
+            self.slots = -(-self.memory.ctypes.data // 64) * 64
+            self.result = self.memory[self.slots - self.memory.ctypes.data :][:8].view(np.int64)
+            self.size = need
+        start = self.slots + 64
+        return self.slots, start, start + -(-floats // 64) * 64
+
+
+scratch = Scratch()
+
+
+class Kernel:
+    """The methods of an emitted NumPy module that have compiled kernels, over `module`, which has all of them."""
+
+    def __init__(self, texts: Any, module: Any) -> None:
+        self.texts = texts
+        self.module = module
+        self.natives: dict[tuple[str, int], Native | str] = {}  # or why there is none
+        self.highs: dict[int, float] = {}
+        self.wide: set[str] = set()  # kinds for which float32 is computed in float64
+
+    def native(self, kind: str, bits: int) -> Native:
+        found = self.natives.get((kind, bits))
+        if found is None:
+            try:
+                found = load(self.texts(kind, bits), lambda made: self.problem(kind, bits, made))
+            except UnsupportedError as error:
+                found = str(error)
+            except Exception as error:  # a version of Numba or LLVM that this code was not made for
+                found = f"the kernel could not be compiled: {type(error).__name__}: {error}"
+            self.natives[kind, bits] = found
+        if isinstance(found, str):
+            raise UnsupportedError(found)
+        return found
+
+    def fits(self, *kinds: str) -> bool:
+        """Whether there are kernels of these kinds."""
+        try:
+            return all(self.native(kind, 64) for kind in kinds)
+        except UnsupportedError:
+            return False
+
+    def problem(self, kind: str, bits: int, native: Native) -> str:
+        """Where a new kernel is farther from the NumPy target than a few units of the scores explain; '' if nowhere."""
+        dtype = np.float64 if bits == 64 else np.float32
+        for rows in hard_rows(self.module, dtype):
+            n, d = rows.shape
+            labels = np.zeros(n, np.int64)
+            y = np.tile((1 + np.arange(d)) / (d * (d + 1) / 2), (n, 1)).astype(dtype)
+            loss = np.zeros(n, dtype)
+            got, special = self.rows(native, rows, loss, labels, y)
+            if special:
+                self.repair(kind, rows, got, loss, labels, y)
+            wide = rows.astype(np.float64)
+            expected, losses = self.by_numpy(kind, wide, labels, y)
+            spread, losses_spread = np.zeros(rows.shape), np.zeros(n)
+            shift = 4 * np.spacing(np.abs(rows).max(axis=1, keepdims=True)).astype(np.float64)
+            for j in range(d):  # what four units in the last place of a score do
+                for sign in (1, -1):
+                    moved = wide.copy()
+                    moved[:, j : j + 1] += sign * shift
+                    other, other_losses = self.by_numpy(kind, moved, labels, y)
+                    spread += np.abs(other - expected)
+                    losses_spread += np.abs(other_losses - losses)
+            eps = np.finfo(dtype).eps
+            sizes = {"predict": np.abs(expected), "jvp": np.abs(expected).max(axis=1, keepdims=True)}
+            size = sizes.get(kind, 1.0)  # of a gradient p - y: rounded as p is
+            rough = max(1e-9, 1e3 * eps) if kind == "jvp" else 8 * eps
+            bad = ~(np.abs(got - expected) <= rough * size + 4 * spread + np.finfo(dtype).tiny)
+            if kind in ("label", "proportions"):
+                bad |= ~(np.abs(loss - losses) <= 4 * losses_spread + 16 * eps * (1 + losses))[:, None]
+            if bad.any():
+                i, j = np.argwhere(bad)[0]
+                return (
+                    f"the float{bits} kernel for {kind} gives {got[i, j]!r} (loss {loss[i]!r}) for class {j} of the "
+                    f"scores {rows[i].tolist()}, not {expected[i, j]!r} ({losses[i]!r})"
+                )
+        return ""
+
+    def by_numpy(self, kind: str, wide: Any, labels: Any, y: Any) -> tuple[Any, Any]:
+        """What the NumPy target says, with losses (0 where there are none)."""
+        if kind == "predict":
+            return self.module.predict(wide), np.zeros(len(wide))
+        if kind == "jvp":
+            return self.module.jvp(wide, y.astype(np.float64)), np.zeros(len(wide))
+        loss, grad = self.module.value_and_grad(wide, labels if kind == "label" else y.astype(np.float64))
+        return grad, loss
+
+    def high(self, d: int, bits: int) -> float:
+        """The right end of the bracket, relative to the largest score: where all d are equal."""
+        key = d if bits == 64 else -d
+        found = self.highs.get(key)
+        if found is None:
+            f = self.module.F
+            with np.errstate(all="ignore"):
+                found = -float(f.slope(np.array([1.0 / max(d, 2)]))[0]) + f.anchor
+            found += 8 * EPS[bits] * (1.0 + abs(found))
+            if len(self.highs) < 4096:
+                self.highs[key] = found
+        return found
+
+    # Rows
+
+    def run(self, kind: str, rows: Any, loss: Any = None, labels: Any = None, y: Any = None) -> Any:
+        """One row of results for each row (n, d) of scores."""
+        bits = 8 * rows.itemsize
+        if bits == 32 and kind not in self.wide:
+            try:
+                native = self.native(kind, 32)
+            except UnsupportedError:  # single precision is not enough for this entropy
+                self.wide.add(kind)
+        if bits == 32 and kind in self.wide:
+            losses = None if loss is None else np.empty(len(loss))
+            wider = None if y is None else y.astype(np.float64)
+            out = self.run(kind, rows.astype(np.float64), losses, labels, wider)
+            if loss is not None:
+                loss[:] = losses
+            return out.astype(np.float32)
+        if bits == 64:
+            native = self.native(kind, 64)
+        out, special = self.rows(native, rows, loss, labels, y)
+        if special:
+            self.repair(kind, rows, out, loss, labels, y)
+        return out
+
+    def rows(self, native: Native, rows: Any, loss: Any, labels: Any, y: Any) -> tuple[Any, int]:
+        """The kernel over all rows, and how many it left as NaN to be repaired."""
+        n, d = rows.shape
+        size = rows.itemsize
+        bits = 8 * size
+        call = native.call
+        out = np.empty((n, d), rows.dtype)
+        if n == 0:
+            return out, 0
+        high = self.high(d, bits)
+        into = out.__array_interface__["data"][0]
+        at_loss, at_labels, at_y = (0 if a is None else a.__array_interface__["data"][0] for a in (loss, labels, y))
+        packed = rows.strides[1] == size and rows.strides[0] >= 0 and rows.strides[0] % size == 0
+        start = rows.__array_interface__["data"][0] if packed else 0
+        stride = rows.strides[0] // size if n > 1 else d
+
+        def work(lo: int, hi: int) -> int:
+            slots, floats, indices = scratch.room(d, bits)
+            if packed:
+                call(slots, slots + 8, start, into, floats, indices, at_loss, at_labels, at_y, d, stride, lo, hi, high)
+                return int(scratch.result[0])
+            count = 0
+            piece = max(1, PIECE // d)
+            for a in range(lo, hi, piece):
+                b = min(hi, a + piece)
+                part = np.ascontiguousarray(rows[a:b])
+                call(slots, slots + 8, part.ctypes.data, into + a * d * size, floats, indices,
+                     at_loss and at_loss + a * size, at_labels and at_labels + a * 8, at_y and at_y + a * d * size,
+                     d, d, 0, b - a, high)  # fmt: skip
+                count += int(scratch.result[0])
+            return count
+
+        share = min(THREADS, n, -(-n * d // ENOUGH))
+        if share <= 1:
+            special = work(0, n)
+        else:
+            cuts = [n * k // share for k in range(share + 1)]
+            others = [pool().submit(work, a, b) for a, b in zip(cuts[1:-1], cuts[2:], strict=True)]
+            special = work(cuts[0], cuts[1])
+            special += sum(other.result() for other in others)
+        return out, special
+
+    def repair(self, kind: str, rows: Any, out: Any, loss: Any, labels: Any, y: Any) -> None:
+        """Rows that the kernel left as NaN without a NaN in them: those with +inf, by the NumPy target."""
+        todo = np.flatnonzero(np.isnan(out[:, 0]) & ~np.isnan(rows).any(axis=1) & (rows > -np.inf).any(axis=1))
+        f = self.module.F
+        with np.errstate(all="ignore"):
+            solved = self.module.solve(f, rows[todo].astype(np.float64))
+            if kind == "predict":
+                out[todo] = solved.p
+            elif kind == "jvp":
+                out[todo] = self.module.jvp_rows(f, solved, y[todo].astype(np.float64))
+            else:
+                if y is not None:
+                    wanted = y[todo].astype(np.float64)
+                else:
+                    wanted = np.zeros((len(todo), rows.shape[1]))
+                    wanted[np.arange(len(todo)), labels[todo]] = 1.0
+                loss[todo] = self.module.gap(f, solved, wanted)
+                out[todo] = solved.p - wanted
+
+    # What a user calls
+
+    def given(self, theta: Any, axis: Any) -> SimpleNamespace:
+        """theta as rows without a copy where that is possible, with what it takes to undo that."""
+        if type(theta) is np.ndarray and theta.dtype in FLOATS and theta.dtype.isnative and type(axis) is int:
+            ndim = theta.ndim
+            if -ndim <= axis < ndim and theta.shape[axis] > 0:
+                if axis == -1 or axis == ndim - 1:
+                    moved = theta
+                else:
+                    moved = np.moveaxis(theta, axis, -1)
+                rows = moved if ndim == 2 else moved.reshape(-1, moved.shape[-1])
+                return SimpleNamespace(
+                    rows=rows, batch=moved.shape[:-1], shape=theta.shape, axis=axis, dtype=theta.dtype.type
+                )
+        with np.errstate(all="ignore"):
+            return slow.as_rows(theta, axis)
+
+    def predict(self, theta: Any, axis: int = -1) -> Any:
+        """The probabilities that maximise <theta, p> + H(p)."""
+        given = self.given(theta, axis)
+        return back(given, self.run("predict", given.rows))
+
+    def value_and_grad(self, theta: Any, y: Any, axis: int = -1) -> tuple[Any, Any]:
+        """The loss of each row and its gradient p - y; y are labels or proportions."""
+        given = self.given(theta, axis)
+        rows = given.rows
+        labels, wanted = targets(y, given)
+        loss = np.empty(len(rows), rows.dtype)
+        out = self.run("proportions" if labels is None else "label", rows, loss, labels, wanted)
+        with np.errstate(all="ignore"):
+            return slow.back_batch(given, loss), back(given, out)
+
+    def loss(self, theta: Any, y: Any, axis: int = -1) -> Any:
+        """The loss of each row."""
+        return self.value_and_grad(theta, y, axis)[0]
+
+    def grad(self, theta: Any, y: Any, axis: int = -1) -> Any:
+        """The gradient p - y of each row's loss."""
+        return self.value_and_grad(theta, y, axis)[1]
+
+    def jvp(self, theta: Any, v: Any, axis: int = -1) -> Any:
+        """The derivative of the prediction in the direction v."""
+        given = self.given(theta, axis)
+        direction = np.ascontiguousarray(slow.like(v, given), dtype=given.rows.dtype)
+        return back(given, self.run("jvp", given.rows, y=direction))
+
+    def vjp(self, theta: Any, v: Any, axis: int = -1) -> Any:
+        """v times the Jacobian, which is symmetric: the same as jvp."""
+        return self.jvp(theta, v, axis)
+
+
+# Probabilities to build rows of scores around: ordinary, tiny and at the cut-off.
+SHARES = (
+    (0.5, 0.5), (0.75, 0.25), (1e-4, 1 - 1e-4), (0.125, 0.25, 0.625), (0.0, 0.375, 0.625), (1e-9, 0.375, 0.625),
+    (1e-30, 0.375, 0.625), (1e-4, 3e-5, 1 - 1.3e-4), (1e-9, 3e-10, 1 - 1.3e-9), (1e-16, 3e-17, 1.0),
+    (0.4, 0.3, 0.2, 0.1), (0.7, 0.2, 0.09, 0.01), (0.997, 0.001, 0.001, 0.001), (0.0, 0.0, 0.25, 0.75),
+)  # fmt: skip
+
+
+def hard_rows(module: Any, dtype: Any) -> list[Any]:
+    """Rows of scores over the whole range of an emitted module, one array for each number of classes."""
+    f = module.F
+    found: dict[int, list[Any]] = {}
+    with np.errstate(all="ignore"):
+        for shares in SHARES:
+            p = np.array(shares)
+            low = f.slope_low if np.isfinite(f.slope_low) else f.slope(np.array([1e-30]))[0]
+            scores = np.where(p <= 0.0, low, np.where(p >= 1.0, f.slope_high, f.slope(np.clip(p, 1e-30, 1 - 1e-16))))
+            found.setdefault(len(p), []).append(scores)
+        margin = f.slope_high - f.slope_low
+        if np.isfinite(margin):
+            for gap in (margin, margin * (1 - 1e-7), margin * 0.999, margin * 0.9):
+                found[3].append(np.array([gap, 0.0, 0.0]))
+    arrays = [np.array(rows).astype(dtype) for rows in found.values()]
+    return [rows[np.isfinite(rows).all(axis=1)] for rows in arrays]
+
+
+def back(given: Any, rows: Any) -> Any:
+    """Rows of results in the shape, axis and dtype of what was given."""
+    if rows.dtype.type is not given.dtype:
+        with np.errstate(all="ignore"):
+            return slow.back(given, rows)
+    if len(given.batch) != 1:
+        rows = rows.reshape(*given.batch, rows.shape[-1])
+    if given.axis == -1 or given.axis == rows.ndim - 1:
+        return rows
+    return np.ascontiguousarray(np.moveaxis(rows, -1, given.axis))
+
+
+def targets(y: Any, given: Any) -> tuple[Any, Any]:
+    """(labels, None) or (None, rows of proportions), checked."""
+    n, d = given.rows.shape
+    array = np.asarray(y) if isinstance(y, (int, np.integer)) and not isinstance(y, bool) else y
+    if type(array) is np.ndarray and array.dtype.kind in "iu" and array.shape == given.batch:
+        labels = array.reshape(-1)
+        if n and (labels.min() < 0 or labels.max() >= d):
+            slow.targets(y, given)  # raises
+        return np.ascontiguousarray(labels, dtype=np.int64), None
+    with np.errstate(all="ignore"):
+        rows = slow.targets(y, given)
+    if np.count_nonzero(rows) == n and (rows.max(axis=1) == 1.0).all():
+        return rows.argmax(axis=1), None
+    return None, np.ascontiguousarray(rows, dtype=given.rows.dtype)
