@@ -11,6 +11,7 @@ from .cache import cache_dir, clear_cache
 from .catalog import catalog
 from .certificate import verify
 from .compiler import compile
+from .domains import Domain, budget
 from .errors import (
     FysymError,
     InputError,
@@ -25,6 +26,7 @@ from .regularizer import Regularizer
 
 __version__ = "0.1.0"
 __all__ = [
+    "Domain",
     "Fact",
     "FysymError",
     "InputError",
@@ -34,6 +36,7 @@ __all__ = [
     "Regularizer",
     "UndecidedError",
     "UnsupportedError",
+    "budget",
     "cache_dir",
     "catalog",
     "clear_cache",

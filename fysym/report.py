@@ -84,7 +84,9 @@ def text(reg: Regularizer) -> str:
         for step in proof.lines(1):
             out.append(str(step))
     out += ["", "Prediction"]
-    out += _wrap("p_j = q(theta_j - tau), q = (-h')^{-1} on the slopes of h and 0 below them, tau so that p sums to 1")
+    out += _wrap(
+        f"on the {entropy.domain}: {entropy.domain.words}; q = (-h')^{{-1}} on the slopes of h, 0 below them, 1 above"
+    )
     program = reg.derivation.program
     if program is None:
         out += _wrap("bind the parameters to get code: " + ", ".join(reg.params))

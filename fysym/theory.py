@@ -116,9 +116,11 @@ def _say_undetermined(theory: Theory, entropy: Entropy, name: str, why: str) -> 
 
 def _end_values(theory: Theory, entropy: Entropy) -> None:
     for end, limit in enumerate(entropy.ends):
-        infinite = limit.value is not None and limit.value.is_infinite
         name = f"value_at_{end}"
-        theory.facts[name] = Fact(name, -S.Infinity if infinite else S.Zero, limit.status, limit.evidence)
+        value = S.Zero if limit.value is None else entropy.closed(limit.value)
+        if not value.is_infinite and entropy.domain.total is not None:
+            value = S.Zero  # that is what normalisation is for
+        theory.facts[name] = Fact(name, -S.Infinity if value.is_infinite else value, limit.status, limit.evidence)
 
 
 def _slopes(theory: Theory, entropy: Entropy, slopes: tuple[Limit, Limit]) -> None:
@@ -153,8 +155,11 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
         theory.facts["margin"] = Fact("margin", _plain(low - high), status, "h'(0+) - h'(1-) (Prop. 7)")
         why = "both slopes are finite, so every face and vertex is reached (Prop. 6)"
         theory.facts["sparsity"] = Fact("sparsity", "full", status, why)
+    if entropy.domain.total is None:
+        theory.facts.pop("margin", None)
+        theory.undetermined["margin"] = f"not applicable on the {entropy.domain}: coordinates do not compete"
     for name in ("margin", "sparsity", "essentially_smooth"):
-        if name not in theory.facts:
+        if name not in theory.facts and name not in theory.undetermined:
             _say_undetermined(theory, entropy, name, "the slopes at the ends are not determined")
 
 
