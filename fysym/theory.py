@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -286,7 +287,7 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
             )
         except StepTimeout:
             return None
-        if not abs(best - bound) <= 1e-6 * abs(best):  # also where it is 0, which no number can tell from small
+        if not (math.isfinite(best) and abs(best - bound) <= 1e-6 * abs(best)):  # 0 cannot be told from small
             return None
         least = best if least is None else min(least, best)
     if least is None or not least > 0:
