@@ -11,6 +11,7 @@ from .cache import cache_dir, clear_cache
 from .catalog import catalog
 from .certificate import verify
 from .compiler import compile
+from .composite import Composite, compile_composite
 from .domains import Domain, budget
 from .errors import (
     FysymError,
@@ -26,6 +27,7 @@ from .regularizer import Regularizer
 
 __version__ = "0.1.0"
 __all__ = [
+    "Composite",
     "Domain",
     "Fact",
     "FysymError",
@@ -41,5 +43,6 @@ __all__ = [
     "catalog",
     "clear_cache",
     "compile",
+    "compile_composite",
     "verify",
 ]
