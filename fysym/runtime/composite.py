@@ -34,8 +34,11 @@ class Kernel:
 
     def u(self, p: Any) -> Any:
         """sum_j s(p_j), with the limits of s at 0 and 1."""
-        inside = self.inner(np.clip(p, 2.0**-1022, 1.0))
-        return np.where(p <= 0.0, self.ends[0], np.where(p >= 1.0, self.ends[1], inside)).sum(axis=1)
+        row, column = np.nonzero(p)
+        positive = p[row, column]
+        terms = np.where(positive >= 1.0, self.ends[1], self.inner(positive))
+        zeros = p.shape[1] - np.bincount(row, minlength=len(p))
+        return np.bincount(row, terms, minlength=len(p)) + np.where(zeros > 0, zeros * self.ends[0], 0.0)
 
     def solve(self, theta: Any) -> tuple[Any, Any]:
         """p and w of each row: p is the prediction of v at theta / w, and w that of p."""
