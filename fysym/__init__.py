@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .cache import cache_dir, clear_cache
 from .catalog import catalog
-from .certificate import verify
-from .compiler import compile
 from .errors import (
     FysymError,
     InputError,
@@ -21,7 +22,11 @@ from .errors import (
     UnsupportedError,
 )
 from .facts import Fact
-from .regularizer import Regularizer
+
+if TYPE_CHECKING:
+    from .certificate import verify
+    from .compiler import compile
+    from .regularizer import Regularizer
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,3 +45,17 @@ __all__ = [
     "compile",
     "verify",
 ]
+
+# What brings SymPy is imported when it is first used, so that `fysym --help` and `fysym catalog` answer at once.
+_LATER = {"compile": "compiler", "verify": "certificate", "Regularizer": "regularizer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'fysym' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,9 +12,11 @@ import sympy
 
 from . import report as reports
 from .concavity import Verdict
+from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
+from .parse import shown
 from .theory import Theory
 
 if TYPE_CHECKING:
@@ -248,16 +250,23 @@ class Regularizer:
     # Code
 
     def source(self, target: str = "numpy") -> str:
-        """The standalone code of a target: "numpy", the module behind predict, loss and the others, or "c"."""
+        """The code of a target: "numpy", the module behind predict, loss and the others, "c", or "numba".
+
+        The first two are standalone; the text of the Numba kernel for losses needs fysym's vector functions.
+        """
         self._require_bound()
+        if target not in TARGETS:
+            raise UnsupportedError(f"there is no target {shown(target)}; the targets are {', '.join(TARGETS)}")
         if target == "numpy":
             return self._source
-        if target != "c":
-            raise UnsupportedError(f"there is no target {target!r}; the targets are 'numpy' and 'c'")
-        from .emit import c
-
         program = self.derivation.program
         assert program is not None
+        if target == "numba":
+            from . import fast
+
+            return fast.source(program, reports.header(self)[1:])
+        from .emit import c
+
         return c.source(program, reports.header(self)[1:])
 
     @functools.cached_property
