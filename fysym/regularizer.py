@@ -137,9 +137,22 @@ class Regularizer:
         """Whether h' is infinite at 0, so that every probability is positive."""
         return self._value("essentially_smooth")
 
-    def report(self) -> str:
-        """The whole derivation, in words and formulas."""
-        return reports.text(self)
+    def report(self, format: str = "text") -> str:
+        """The whole derivation, in words and formulas, as "text", "markdown", "latex" or "html".
+
+        The LaTeX is a fragment for a paper and needs amsmath; the HTML is one <div>.
+
+        >>> import fysym
+        >>> print(fysym.catalog.gini.report().splitlines()[1])
+          h(t) = t*(1 - t)/2
+        >>> fysym.catalog.gini.report(format="latex").splitlines()[3]
+        '\\\\[ h(t) = \\\\frac{t \\\\left(1 - t\\\\right)}{2} \\\\]'
+        """
+        return reports.render(self, format)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """The card that a notebook shows."""
+        return reports.card(self)
 
     def certificate(self) -> dict[str, Any]:
         """The argument for strict concavity, and for the sign of h''' if known, as data for `fysym.verify`."""

@@ -19,6 +19,7 @@ EXIT_REFUTED, EXIT_USAGE, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 2, 3, 130
 VERDICTS = {0: "accepted", EXIT_REFUTED: "refuted", EXIT_USAGE: "error", EXIT_UNDECIDED: "undecided"}
 
 SHORT_OPTIONS = ("-h", "-o")
+FORMATS = ("text", "markdown", "latex", "html")
 SHELLS = ("bash", "zsh", "fish")
 
 # For each command: what it does, and examples, all of which the tests run.
@@ -29,6 +30,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             'fysym "t*(1-t)/2"',
             "fysym check shannon",
             'fysym check "(t - t**alpha)/(alpha*(alpha - 1))" --where "alpha > 1" --set alpha=1.5',
+            "fysym check gini --format latex",
             "fysym check gini --json",
         ),
     ),
@@ -87,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
         _add_entropy_options(made[name])
     for name in ("check", "margin", "emit", "catalog", "compare"):
         made[name].add_argument("--json", action="store_true", help="the answer, also a refusal, as one JSON object")
+    made["check"].add_argument("--format", choices=FORMATS, default="text", help="the form of the report")
     made["check"].add_argument("--strict", action="store_true", help="refuse what was only sampled")
     made["emit"].add_argument("--target", metavar="|".join(TARGETS), help="numpy, or c if FILE ends in .c")
     made["emit"].add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")

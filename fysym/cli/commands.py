@@ -32,7 +32,7 @@ class Answer:
 
 def check(options: argparse.Namespace) -> Answer:
     reg = read(options.entropy, options)
-    return Answer(reg.report(), summary(reg), painted=True)
+    return Answer(reg.report(format=options.format), summary(reg), painted=options.format == "text")
 
 
 def margin(options: argparse.Namespace) -> Answer:

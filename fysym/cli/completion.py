@@ -29,7 +29,9 @@ def words() -> dict[str, list[str]]:
 
 def values() -> dict[str, list[str]]:
     """What may follow an option; an empty list stands for a file."""
-    return {"--target": list(TARGETS), "--domain": ["simplex"], "-o": [], "--output": []}
+    from . import FORMATS
+
+    return {"--target": list(TARGETS), "--format": list(FORMATS), "--domain": ["simplex"], "-o": [], "--output": []}
 
 
 def bash(words: dict[str, list[str]]) -> str:
