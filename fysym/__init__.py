@@ -24,6 +24,7 @@ from .errors import (
 from .facts import Fact
 
 if TYPE_CHECKING:
+    from . import plot
     from .certificate import verify
     from .compiler import compile
     from .regularizer import Regularizer
@@ -43,6 +44,7 @@ __all__ = [
     "catalog",
     "clear_cache",
     "compile",
+    "plot",
     "verify",
 ]
 
@@ -51,6 +53,8 @@ _LATER = {"compile": "compiler", "verify": "certificate", "Regularizer": "regula
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return importlib.import_module(".plot", __name__)
     if name not in _LATER:
         raise AttributeError(f"module 'fysym' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)

@@ -20,6 +20,8 @@ from .parse import shown
 from .theory import Theory
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .accuracy import Accuracy
     from .program import Program
 
@@ -149,6 +151,18 @@ class Regularizer:
         '\\\\[ h(t) = \\\\frac{t \\\\left(1 - t\\\\right)}{2} \\\\]'
         """
         return reports.render(self, format)
+
+    def plot(self, **options: Any) -> Figure:
+        """The paper's three panels (entropy, prediction, loss) with the margin marked; see `fysym.plot.panels`.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.plot().axes[1].get_title()
+        'prediction for the scores [s, 0]'
+        """
+        from . import plot  # needs Matplotlib
+
+        self._require_bound()
+        return plot.panels(self, **options)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The card that a notebook shows."""

@@ -310,7 +310,8 @@ def _html_row(claim: Claim) -> str:
     value = html_of(claim.value) if _is_math(claim) else escaping.escape(plain(claim)) if claim.status else ""
     status = claim.status or "undetermined"
     badge = f'<span style="color:{INK[claim.status]};white-space:nowrap">{MARK[claim.status]} {status}</span>'
-    cells: Sequence[str] = (escaping.escape(claim.title), value, badge, escaping.escape(claim.evidence))
+    title = f'<span style="white-space:nowrap">{escaping.escape(claim.title)}</span>'
+    cells: Sequence[str] = (title, value, badge, escaping.escape(claim.evidence))
     return "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
 
 
@@ -326,7 +327,7 @@ def html_of(value: sympy.Basic) -> str:
         inside = sympy.mathml(value, printer="presentation")
     except Exception:  # noqa: BLE001 (a printer that fails is not worth an error)
         return f"<code>{words}</code>"
-    return f'<math title="{words}">{inside}</math>'
+    return f'<math title="{words}" displaystyle="true" style="font-size:1.1em">{inside}</math>'
 
 
 FORMS = {"text": text, "markdown": markdown, "latex": latex, "html": html}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from . import fast
 from . import render as rendering
-from .errors import InputError
+from .errors import FysymError, InputError
 from .render import Argument, Claim, Document, Formula, Section, Sentence
 
 if TYPE_CHECKING:
@@ -154,4 +155,12 @@ def card(reg: Regularizer) -> dict[str, str]:
 
 def picture(reg: Regularizer) -> str:
     """The three panels of a bound entropy as an <img>, or nothing without Matplotlib."""
-    return ""
+    if reg.params or importlib.util.find_spec("matplotlib") is None:
+        return ""
+    from . import plot
+
+    words = f"entropy, prediction and loss of {printable(reg.name or str(reg.h))}"
+    try:
+        return plot.image(plot.panels(reg, size=(8.4, 2.3)), words)
+    except (FysymError, ArithmeticError):  # a card without its picture is still a card
+        return ""

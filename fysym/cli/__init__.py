@@ -42,6 +42,14 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The code of the prediction and the loss, in one file.",
         ("fysym emit gini", "fysym emit gini --target c -o gini.c", "fysym emit tsallis --set alpha=1.5 -o entmax.py"),
     ),
+    "plot": (
+        "A picture: entropy, prediction and loss; several entropies side by side; or the triangle of three classes.",
+        (
+            "fysym plot gini -o gini.png",
+            "fysym plot shannon gini -o both.svg",
+            "fysym plot gini --triangle -o triangle.pdf",
+        ),
+    ),
     "catalog": ("The named entropies.", ("fysym catalog", "fysym catalog tsallis")),
     "compare": (
         "Margin, sparsity, smoothness and speed of several entropies side by side.",
@@ -81,11 +89,12 @@ def build_parser() -> argparse.ArgumentParser:
         )
     for name in ("check", "margin", "emit"):
         made[name].add_argument("entropy", metavar="ENTROPY", help='an expression such as "t*(1-t)/2", or a name')
+    made["plot"].add_argument("entropies", nargs="+", metavar="ENTROPY", help="several are drawn together")
     made["compare"].add_argument("entropies", nargs="+", metavar="ENTROPY")
     made["catalog"].add_argument("name", nargs="?", metavar="NAME", help="only this one")
     made["studio"].add_argument("entropy", nargs="?", metavar="ENTROPY", help="what the page opens with")
     made["completion"].add_argument("shell", choices=SHELLS)
-    for name in ("check", "margin", "emit", "compare"):
+    for name in ("check", "margin", "emit", "plot", "compare"):
         _add_entropy_options(made[name])
     for name in ("check", "margin", "emit", "catalog", "compare"):
         made[name].add_argument("--json", action="store_true", help="the answer, also a refusal, as one JSON object")
@@ -93,6 +102,8 @@ def build_parser() -> argparse.ArgumentParser:
     made["check"].add_argument("--strict", action="store_true", help="refuse what was only sampled")
     made["emit"].add_argument("--target", metavar="|".join(TARGETS), help="numpy, or c if FILE ends in .c")
     made["emit"].add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
+    made["plot"].add_argument("-o", "--output", metavar="FILE", required=True, help="ends in .png, .svg or .pdf")
+    made["plot"].add_argument("--triangle", action="store_true", help="predictions for three classes")
     made["compare"].add_argument("--no-speed", action="store_true", help="do not measure the speed")
     made["studio"].add_argument("--port", type=int, help="the port on 127.0.0.1; a free one unless told")
     made["studio"].add_argument("--no-browser", action="store_true", help="print the address, open nothing")

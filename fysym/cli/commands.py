@@ -60,6 +60,20 @@ def emit(options: argparse.Namespace) -> Answer:
     return Answer("", data, [f"wrote {options.output}, {source.count(chr(10))} lines"])
 
 
+def plot(options: argparse.Namespace) -> Answer:
+    from .. import plot as plots
+
+    regs = read_all(options.entropies, options)
+    for reg in regs:
+        bound(reg)
+    if options.triangle:
+        figure = plots.simplex(*regs)
+    else:
+        figure = regs[0].plot() if len(regs) == 1 else plots.compare(*regs)
+    write(options.output, lambda path: plots.save(figure, path))
+    return Answer("", notes=[f"wrote {options.output}"])
+
+
 def catalog(options: argparse.Namespace) -> Answer:
     if options.name is not None and options.name not in ENTRIES:
         raise FysymError(f"the catalog has no entropy called {options.name!r}; {_hint(options.name, ENTRIES)}")
@@ -133,6 +147,11 @@ def read(text: str, options: argparse.Namespace, loose: bool = False) -> Regular
     reg = compile(expression, params=params, deadline=options.deadline, name=text if entry else None, **extra)
     values = {name: parse_expression(value) for name, value in assignments(options) if name in (present or {name})}
     return reg.bind(**values)
+
+
+def read_all(texts: list[str], options: argparse.Namespace) -> list[Regularizer]:
+    _refuse_unknown_values(texts, options)
+    return [read(text, options, loose=len(texts) > 1) for text in texts]
 
 
 def assignments(options: argparse.Namespace) -> list[tuple[str, str]]:
