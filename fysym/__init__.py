@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cache import cache_dir, clear_cache
 from .catalog import catalog
+from .domains import Domain, budget
 from .errors import (
     FysymError,
     InputError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Domain",
     "Fact",
     "FysymError",
     "InputError",
@@ -40,6 +42,7 @@ __all__ = [
     "Regularizer",
     "UndecidedError",
     "UnsupportedError",
+    "budget",
     "cache_dir",
     "catalog",
     "clear_cache",

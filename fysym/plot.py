@@ -35,7 +35,11 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (
 REGIONS = {1: ("#F3F3F3", ".."), 2: ("#FBE3C4", "//"), 3: ("#CFE5F5", "")}
 CORNERS = tuple((math.cos(a), math.sin(a)) for a in (math.pi / 2, math.pi * 7 / 6, math.pi * 11 / 6))
 LABELS = {1: "only 1", 2: "only 2", 4: "only 3", 3: "1 and 2", 5: "1 and 3", 6: "2 and 3", 7: "all three"}
-TITLES = ("entropy H([t, 1-t])", "prediction for the scores [s, 0]", "loss of class 1 at [s, 0]")
+# The panels on the simplex of two classes, and for one coordinate of the cube.
+TITLES = {
+    2: ("entropy H([t, 1-t])", "prediction for the scores [s, 0]", "loss of class 1 at [s, 0]"),
+    1: ("entropy h(t)", "prediction for the score s", "loss of the label 1 at s"),
+}
 
 
 @functools.cache
@@ -68,15 +72,15 @@ def panels(reg: Regularizer, *, span: float | None = None, size: tuple[float, fl
     3
     """
     figure = _figure(*size)
-    axes = _three(figure)
+    axes = _three(figure, [reg])
     span = _span([reg], span)
     _draw(axes, reg, span, COLOURS[0], DASHES[0], None)
     margin = margin_of(reg)
     if reg.derivation.theory.value("value_at_0").is_infinite:
         _note(axes[2], "infinite everywhere:\nh(0) = -oo")
-    elif margin is None:
+    elif margin is None and reg.margin is not None:
         _note(axes[2], "no margin: the loss\nis never 0")
-    else:
+    elif margin is not None:
         for place, at in ((1, margin), (1, -margin), (2, margin)):
             axes[place].axvline(at, color="0.35", linewidth=0.9, linestyle=(0, (2, 2)))
         axes[2].axvspan(margin, span, facecolor="none", edgecolor="0.75", hatch="//", linewidth=0.0)
@@ -104,7 +108,7 @@ def compare(
     if labels is not None and len(labels) != len(regs):
         raise InputError(f"{len(regs)} entropies have {len(labels)} labels; give one for each")
     figure = _figure(*size)
-    axes = _three(figure)
+    axes = _three(figure, regs)
     span = _span(regs, span)
     for place, reg in enumerate(regs):
         colour, dashes = COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
@@ -226,13 +230,23 @@ def title_of(reg: Regularizer) -> str:
 # Drawing
 
 
-def _three(figure: Figure) -> list[Axes]:
+def _three(figure: Figure, regs: Sequence[Regularizer]) -> list[Axes]:
     axes = list(figure.subplots(1, 3))
-    for each, title, label in zip(axes, TITLES, ("t", "s", "s")):
+    for each, title, label in zip(axes, TITLES[_coordinates(regs)], ("t", "s", "s")):
         each.set_title(title, fontsize=10)
         each.set_xlabel(label)
         _plain_spines(each)
     return axes
+
+
+def _coordinates(regs: Sequence[Regularizer]) -> int:
+    """How many coordinates the panels need: two on the simplex, one on the cube."""
+    totals = {reg.derivation.entropy.domain.total for reg in regs}
+    if totals == {None}:
+        return 1
+    if totals == {1.0}:
+        return 2
+    raise InputError("the three panels are drawn on the simplex or on the cube, not on both or on a budget")
 
 
 def _draw(axes: list[Axes], reg: Regularizer, span: float, colour: str, dashes: Any, label: str | None) -> None:
@@ -240,11 +254,13 @@ def _draw(axes: list[Axes], reg: Regularizer, span: float, colour: str, dashes: 
 
     t = np.linspace(0.0, 1.0, 201)
     s = np.linspace(-span, span, 401)
-    scores = np.stack([s, np.zeros_like(s)], axis=-1)
+    count = _coordinates([reg])
+    scores = np.stack([s, np.zeros_like(s)], axis=-1)[:, :count]
+    label_one = np.broadcast_to([1.0, 0.0][:count], scores.shape)
     style = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "label": label}
-    axes[0].plot(t, _finite(reg.entropy(np.stack([t, 1.0 - t], axis=-1))), **style)
+    axes[0].plot(t, _finite(reg.entropy(np.stack([t, 1.0 - t], axis=-1)[:, :count])), **style)
     axes[1].plot(s, reg.predict(scores, target="numpy")[:, 0], **style)
-    losses = _finite(reg.loss(scores, np.zeros(len(s), dtype=int), target="numpy"))
+    losses = _finite(reg.loss(scores, label_one, target="numpy"))
     axes[2].plot(s, losses, **style)
     axes[1].set_ylim(-0.04, 1.04)
     axes[1].set_xlim(-span, span)
@@ -254,6 +270,8 @@ def _draw(axes: list[Axes], reg: Regularizer, span: float, colour: str, dashes: 
 def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, points: int) -> None:
     import numpy as np
 
+    if reg.derivation.entropy.domain.total != 1.0:
+        raise InputError(f"the triangle is the simplex of three classes, not the {reg.derivation.entropy.domain}")
     corners = np.array(CORNERS)
     margin = margin_of(reg)
     reach = 2.0 * margin if margin is not None else 3.0

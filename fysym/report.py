@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import fast
 from . import render as rendering
+from .domains import Domain
 from .errors import FysymError, InputError
 from .render import Argument, Claim, Document, Formula, Section, Sentence
 
@@ -112,8 +113,9 @@ def _proofs(reg: Regularizer) -> Section:
 
 
 def _prediction(reg: Regularizer) -> Section:
-    rule = "p_j = q(theta_j - tau), q = (-h')^{-1} on the slopes of h and 0 below them, tau so that p sums to 1"
-    section = Section("Prediction", [Sentence((rule,), RULE)])
+    domain = reg.derivation.entropy.domain
+    rule = f"on the {domain}: {domain.words}; q = (-h')^{{-1}} on the slopes of h, 0 below them, 1 above"
+    section = Section("Prediction", [Sentence((rule,), _rule(domain))])
     program = reg.derivation.program
     if program is None:
         section.items.append(Sentence(("bind the parameters to get code: " + ", ".join(reg.params),)))
@@ -124,8 +126,12 @@ def _prediction(reg: Regularizer) -> Section:
     return section
 
 
-RULE = r"""\[ \hat y_j(\theta) = q(\theta_j - \tau), \qquad \sum_j \hat y_j(\theta) = 1, \]
-where $q = (-h')^{-1}$ on the slopes of $h$, and $q = 0$ below them."""
+def _rule(domain: Domain) -> str:
+    """The rule for a prediction, as a mathematician writes it."""
+    total = domain.total
+    of, sums = ("", "") if total is None else (r" - \tau", rf", \qquad \sum_j \hat y_j(\theta) = {total:g}")
+    where = r"where $q = (-h')^{-1}$ on the slopes of $h$, $q = 0$ below them and $q = 1$ above."
+    return rf"\[ \hat y_j(\theta) = q(\theta_j{of}){sums}, \]" + f"\n{where}"
 
 
 def printable(typed: str) -> str:

@@ -158,6 +158,7 @@ def test_compare_measures_and_goes_on_after_a_refusal(capsys: pytest.CaptureFixt
         (["emit", "tsallis"], 2, "--set alpha=..."),
         (["emit", "gini", "-o", "/nowhere/at/all.py"], 2, "cannot be written"),
         (["gini", "--domain", "circle"], 2, "circle"),
+        (["gini", "--domain", "budget(1.2.3)"], 2, "budget(2)"),
         (["gini", "--deadline", "-1"], 2, "deadline"),
         (["gini", "--deadline", "soon"], 2, "soon"),
         ([], 2, "usage"),
@@ -170,9 +171,13 @@ def test_problems(arguments: list[str], code: int, words: str, capsys: pytest.Ca
     assert words in captured.err
 
 
-def test_the_simplex_is_a_domain(capsys: pytest.CaptureFixture[str]) -> None:
+def test_domains(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["margin", "gini", "--domain", "simplex"]) == 0
     assert capsys.readouterr().out == "1\n"
+    assert main(["gini", "--domain", "budget(2)"]) == 0
+    assert "p sums to 2" in capsys.readouterr().out
+    assert main(["gini", "--domain", "cube"]) == 0
+    assert "each coordinate by itself" in capsys.readouterr().out
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

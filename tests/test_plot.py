@@ -50,6 +50,15 @@ def test_no_margin_is_said() -> None:
     assert any("infinite" in text for text in words(fysym.compile("log(t)").plot().axes[2]))
 
 
+def test_the_cube_has_panels_of_one_coordinate() -> None:
+    entropy, prediction, loss = fysym.compile("-t*log(t) - (1-t)*log(1-t)", domain="cube").plot().axes
+    ((s, p),) = lines(prediction)
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-s)))
+    ((s, value),) = lines(loss)
+    np.testing.assert_allclose(value, np.log1p(np.exp(-s)))
+    assert "h(t)" in entropy.get_title()
+
+
 def test_compare_differs_in_more_than_colour() -> None:
     regs = [fysym.catalog[name] for name in ("shannon", "gini", "sine", "log1p", "arctan")]
     figure = plot.compare(*regs)
@@ -134,6 +143,8 @@ def test_the_command_line_draws_the_same(tmp_path: pathlib.Path, capsys: pytest.
         (lambda: fysym.catalog.gini.plot(span=-1), "positive number"),
         (lambda: plot.simplex(fysym.catalog.gini, theta=[1, 2]), "three finite scores"),
         (lambda: fysym.catalog.tsallis.plot(), "bind"),
+        (lambda: fysym.compile("t*(1-t)", domain=fysym.budget(2)).plot(), "budget"),
+        (lambda: plot.simplex(fysym.compile("t*(1-t)", domain="cube")), "not the cube"),
     ],
 )
 def test_mistakes(draw, hint: str) -> None:

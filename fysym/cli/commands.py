@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import inspect
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,7 +140,7 @@ def read(text: str, options: argparse.Namespace, loose: bool = False) -> Regular
     present = names_in(expression) if loose else None
     params: dict[str, Any] = dict(entry.params) if entry else {}
     params.update({name: span for span in options.where if (name := name_in_range(span)) in (present or {name})})
-    extra = domain_argument(compile, options.domain)
+    extra = domain_argument(options.domain)
     if getattr(options, "strict", False):
         extra["strict"] = True
     reg = compile(expression, params=params, deadline=options.deadline, name=text if entry else None, **extra)
@@ -165,15 +164,17 @@ def assignments(options: argparse.Namespace) -> list[tuple[str, str]]:
     return found
 
 
-def domain_argument(compile: Any, domain: str | None) -> dict[str, Any]:
-    """The domain, as the compiler takes it."""
+def domain_argument(domain: str | None) -> dict[str, Any]:
+    """The domain as the compiler takes it: a name, or budget(k)."""
+    from ..domains import budget
+
     if domain is None:
         return {}
-    if "domain" in inspect.signature(compile).parameters:
-        return {"domain": domain}
-    if domain != "simplex":
-        raise FysymError(f"there is no domain {domain!r}; the only one is simplex")
-    return {}
+    amount = re.fullmatch(r"budget\(\s*([0-9.]+)\s*\)", domain.strip())
+    try:
+        return {"domain": budget(float(amount[1])) if amount else domain.strip()}
+    except ValueError:
+        raise FysymError(f"{domain} is not a budget; write for example --domain 'budget(2)'") from None
 
 
 def bound(reg: Regularizer) -> Regularizer:

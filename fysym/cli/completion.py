@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..catalog import ENTRIES
+from ..domains import NAMED
 from ..emit import TARGETS
 
 
@@ -31,7 +32,7 @@ def values() -> dict[str, list[str]]:
     """What may follow an option; an empty list stands for a file."""
     from . import FORMATS
 
-    return {"--target": list(TARGETS), "--format": list(FORMATS), "--domain": ["simplex"], "-o": [], "--output": []}
+    return {"--target": list(TARGETS), "--format": list(FORMATS), "--domain": list(NAMED), "-o": [], "--output": []}
 
 
 def bash(words: dict[str, list[str]]) -> str:
