@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .cache import cache_dir, clear_cache
 from .catalog import catalog
-from .certificate import verify
-from .compiler import compile
-from .composite import Composite, compile_composite
 from .domains import Domain, budget
 from .errors import (
     FysymError,
@@ -23,7 +23,13 @@ from .errors import (
     UnsupportedError,
 )
 from .facts import Fact
-from .regularizer import Regularizer
+
+if TYPE_CHECKING:
+    from . import plot
+    from .certificate import verify
+    from .compiler import compile
+    from .composite import Composite, compile_composite
+    from .regularizer import Regularizer
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,5 +50,28 @@ __all__ = [
     "clear_cache",
     "compile",
     "compile_composite",
+    "plot",
     "verify",
 ]
+
+# What brings SymPy is imported when it is first used, so that `fysym --help` and `fysym catalog` answer at once.
+_LATER = {
+    "Composite": "composite",
+    "Regularizer": "regularizer",
+    "compile": "compiler",
+    "compile_composite": "composite",
+    "verify": "certificate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return importlib.import_module(".plot", __name__)
+    if name not in _LATER:
+        raise AttributeError(f"module 'fysym' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

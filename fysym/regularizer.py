@@ -12,13 +12,17 @@ import sympy
 
 from . import report as reports
 from .concavity import Verdict
+from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
+from .parse import shown
 from .ranges import exact_number
 from .theory import Theory
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .accuracy import Accuracy
     from .program import Program
 
@@ -136,9 +140,34 @@ class Regularizer:
         """Whether h' is infinite at 0, so that every probability is positive."""
         return self._value("essentially_smooth")
 
-    def report(self) -> str:
-        """The whole derivation, in words and formulas."""
-        return reports.text(self)
+    def report(self, format: str = "text") -> str:
+        """The whole derivation, in words and formulas, as "text", "markdown", "latex" or "html".
+
+        The LaTeX is a fragment for a paper and needs amsmath; the HTML is one <div>.
+
+        >>> import fysym
+        >>> print(fysym.catalog.gini.report().splitlines()[1])
+          h(t) = t*(1 - t)/2
+        >>> fysym.catalog.gini.report(format="latex").splitlines()[3]
+        '\\\\[ h(t) = \\\\frac{t \\\\left(1 - t\\\\right)}{2} \\\\]'
+        """
+        return reports.render(self, format)
+
+    def plot(self, **options: Any) -> Figure:
+        """The paper's three panels (entropy, prediction, loss) with the margin marked; see `fysym.plot.panels`.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.plot().axes[1].get_title()
+        'prediction for the scores [s, 0]'
+        """
+        from . import plot  # needs Matplotlib
+
+        self._require_bound()
+        return plot.panels(self, **options)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """The card that a notebook shows."""
+        return reports.card(self)
 
     def certificate(self) -> dict[str, Any]:
         """The argument for strict concavity, and for the sign of h''' if known, as data for `fysym.verify`."""
@@ -325,16 +354,23 @@ class Regularizer:
     # Code
 
     def source(self, target: str = "numpy") -> str:
-        """The standalone code of a target: "numpy", the module behind predict, loss and the others, or "c"."""
+        """The code of a target: "numpy", the module behind predict, loss and the others, "c", or "numba".
+
+        The first two are standalone; the text of the Numba kernel for losses needs fysym's vector functions.
+        """
         self._require_bound()
+        if target not in TARGETS:
+            raise UnsupportedError(f"there is no target {shown(target)}; the targets are {', '.join(TARGETS)}")
         if target == "numpy":
             return self._source
-        if target != "c":
-            raise UnsupportedError(f"there is no target {target!r}; the targets are 'numpy' and 'c'")
-        from .emit import c
-
         program = self.derivation.program
         assert program is not None
+        if target == "numba":
+            from . import fast
+
+            return fast.source(program, reports.header(self)[1:])
+        from .emit import c
+
         return c.source(program, reports.header(self)[1:])
 
     @functools.cached_property
