@@ -8,7 +8,10 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+import sympy
+
 from ..domains import SIMPLEX
+from ..entropy import SLOPE
 from ..program import Program, Scalar
 from ..runtime import numpy as runtime
 from ..runtime import numpy_domain, numpy_inverse
@@ -148,12 +151,24 @@ def _function(name: str, scalar: Scalar, words: str) -> str:
 
 
 def _weight(program: Program) -> str:
-    body = "1.0 / entropy_curvature(t)"
-    anchor = program.ends["anchor"]
-    for at, before, after in program.kinks:  # q stays there for all slopes between these two
-        stays = f"(t == {at!r}) | ((s >= {before + anchor!r}) & (s <= {after + anchor!r}))"
+    ratio = _cheap_weight(program)
+    body = "1.0 / entropy_curvature(t)" if ratio is None else f"t * ({ratio})"
+    for at, before, after in program.kinks:  # q stays there for all rises between these two
+        stays = f"(t == {at!r}) | ((r >= {before!r}) & (r <= {after!r}))"
         body = f"np.where({stays}, 0.0, {body})"
-    return f'def entropy_weight(t: Any, s: Any) -> Any:\n    """q\'(s) at t = q(s)"""\n    return {body}'
+    return f'def entropy_weight(t: Any, r: Any) -> Any:\n    """q\'(r) at t = q(r)"""\n    return {body}'
+
+
+def _cheap_weight(program: Program) -> str | None:
+    """q'/q as code in the rise r where that is a fraction of polynomials and g'' is not: no second power a score."""
+    if program.inverse is None or program.curvature.expr.is_rational_function():
+        return None
+    inverse = program.inverse.expr
+    ratio = sympy.cancel(sympy.diff(inverse, SLOPE) / inverse)
+    if not ratio.is_rational_function(SLOPE):
+        return None
+    found = lines(ratio, SLOPE, "r")
+    return found[0].removeprefix("return ") if len(found) == 1 and ratio.has(SLOPE) else None
 
 
 def _namespace(program: Program) -> str:

@@ -42,6 +42,7 @@ class Kernel:
 
     def solve(self, theta: Any) -> tuple[Any, Any]:
         """p and w of each row: p is the prediction of v at theta / w, and w that of p."""
+        theta = rows.wide(theta)
         n, d = theta.shape
         bad = np.isnan(theta).any(axis=1) | ~(theta > -np.inf).any(axis=1)
         x = np.where(bad[:, None], 0.0, theta)
@@ -104,7 +105,7 @@ class Kernel:
         moves = rows.like(direction, given)
         with np.errstate(all="ignore"):
             p, w = self.solve(given.rows)
-            x = np.where(np.isfinite(given.rows), given.rows, 0.0)
+            x = np.where(np.isfinite(given.rows), rows.wide(given.rows), 0.0)
             at = given.rows / w[:, None]
             along, own = self.separable.jvp(at, moves), self.separable.jvp(at, x)
             second = self.outer[2](self.u(p)) + 0.0 * w  # of v, too: the sign comes in twice

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .numpy import EPS, complement, inside, predict_one, row_name, value, weights
+from .numpy import EPS, complement, inside, pieces, predict_one, row_name, value, weights, wide
 
 # -- emitted from here --
 
 TOTAL: float | None = None  # of the domain; an emitted module sets it
+
+
+def predict_rows(f: Any, theta: Any, out: Any) -> None:
+    """Predictions of rows of scores, into rows of `out`."""
+    for k in pieces(*theta.shape):
+        out[k] = solve(f, theta[k]).p
 
 
 def solve(f: Any, theta: Any) -> SimpleNamespace:
@@ -23,6 +29,7 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
 
     With a total, NaN in a row, or fewer scores above -inf than it takes, makes that row NaN.
     """
+    theta = wide(theta)
     masked = np.isneginf(theta)
     if f.total is None:
         s, tau = theta, np.zeros(len(theta))
@@ -39,7 +46,7 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
 
 def inner_weights(f: Any, p: Any, s: Any) -> Any:
     """q'(s), which is 0 beyond both ends."""
-    w = np.where(p >= 1.0, 0.0, weights(f, p, s))
+    w = np.where(p >= 1.0, 0.0, weights(f, p, s - f.anchor))
     w[np.isnan(p)] = np.nan
     return w
 
@@ -180,7 +187,7 @@ def jacobian_rows(f: Any, solved: Any) -> Any:
 
 def proportions(given: Any, what: str) -> Any:
     """Rows with entries between 0 and 1 that have the total, if there is one."""
-    rows = given.rows
+    rows = wide(given.rows)
     bad = ~((rows >= 0.0) & (rows <= 1.0)).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
