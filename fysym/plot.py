@@ -274,7 +274,7 @@ def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, p
         raise InputError(f"the triangle is the simplex of three classes, not the {reg.derivation.entropy.domain}")
     corners = np.array(CORNERS)
     margin = margin_of(reg)
-    reach = 2.0 * margin if margin is not None else 3.0
+    reach = 3.0 if margin is None else max(2.0 * margin, 1.3)
     marked = None if theta is None else _scores(theta)
     if marked is not None:
         reach = max(reach, 1.15 * float(np.hypot(*(marked @ corners))))
@@ -286,7 +286,8 @@ def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, p
     for code, words in LABELS.items():
         inside = which == code
         if inside.mean() > 0.004:
-            middle = (0.0, -0.3) if code == 7 else (float(x[inside].mean()), float(y[inside].mean()))
+            below = -0.3 if margin is None else -0.36 * margin  # clear of the triangle, or inside it
+            middle = (0.0, below) if code == 7 else (float(x[inside].mean()), float(y[inside].mean()))
             box = None if code == 7 else {"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.9}
             axes.text(*middle, words, ha="center", va="center", fontsize=8 if box else 7, bbox=box)
     if marked is not None:
@@ -301,7 +302,8 @@ def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, p
 def _fill_regions(axes: Axes, reg: Regularizer, x: Any, y: Any, theta: Any) -> Any:
     """Fill the plane by the number of positive probabilities; returns which are positive.
 
-    p_j > 0 where theta_j - tau exceeds the slope -h'(0), which changes smoothly, unlike the number itself.
+    The second is positive where the lead of the first is below the margin, the third where theta_j - tau exceeds the
+    slope -h'(0): both change smoothly, unlike the number itself.
     """
     import numpy as np
 
@@ -311,10 +313,10 @@ def _fill_regions(axes: Axes, reg: Regularizer, x: Any, y: Any, theta: Any) -> A
         return np.ones(theta.shape, dtype=bool)
     axes.set_facecolor(REGIONS[1][0])
     excess = theta - reg.threshold(theta)[..., None] + float(slope)
-    ranked = np.sort(excess, axis=-1)
-    for count in (1, 2, 3):
+    scores, margin = np.sort(theta, axis=-1), margin_of(reg)
+    second = np.ones(x.shape) if margin is None else margin - (scores[..., 2] - scores[..., 1])
+    for count, rest in ((1, np.ones(x.shape)), (2, second), (3, excess.min(axis=-1))):
         colour, hatch = REGIONS[count]
-        rest = ranked[..., 3 - count] if count > 1 else np.ones(x.shape)
         if rest.max() <= 0:
             continue
         filled = axes.contourf(x, y, rest, levels=[0.0, math.inf], colors=[colour], hatches=[hatch])
