@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from . import plot
     from .certificate import verify
     from .compiler import compile
+    from .composite import Composite, compile_composite
     from .regularizer import Regularizer
 
 __version__ = "0.1.0"
 __all__ = [
+    "Composite",
     "Domain",
     "Fact",
     "FysymError",
@@ -47,12 +49,19 @@ __all__ = [
     "catalog",
     "clear_cache",
     "compile",
+    "compile_composite",
     "plot",
     "verify",
 ]
 
 # What brings SymPy is imported when it is first used, so that `fysym --help` and `fysym catalog` answer at once.
-_LATER = {"compile": "compiler", "verify": "certificate", "Regularizer": "regularizer"}
+_LATER = {
+    "Composite": "composite",
+    "Regularizer": "regularizer",
+    "compile": "compiler",
+    "compile_composite": "composite",
+    "verify": "certificate",
+}
 
 
 def __getattr__(name: str) -> Any:
