@@ -15,6 +15,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,29 +118,30 @@ def test_a_newer_question_ends_an_older_one() -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[int]:
+def address() -> Iterator[str]:
     if MISSING:
         (pytest.fail if MUST else pytest.skip)(f"the page needs {', '.join(MISSING)}")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "fysym", "studio", "--port", str(port), "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "fysym", "studio", "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
+        found = process.stdout.readline().strip()
+        port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)\?access_token=.{20,}", found)[1])
         end = time.monotonic() + PATIENCE / 1000
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 break
             assert process.poll() is None and time.monotonic() < end, "the server did not start"
             time.sleep(0.1)
-        yield port
+        yield found
     finally:
         process.terminate()
         process.wait()
+    with pytest.raises(OSError):  # nothing stays behind
+        socket.create_connection(("127.0.0.1", port), timeout=1)
 
 
 @pytest.fixture(scope="module")
-def page(server: int) -> Iterator[Any]:
+def page(address: str) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -148,7 +151,7 @@ def page(server: int) -> Iterator[Any]:
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.set_default_timeout(PATIENCE)
         made = context.new_page()
-        made.goto(f"http://127.0.0.1:{server}")
+        made.goto(address)
         yield made
         browser.close()
 
@@ -176,11 +179,17 @@ def test_the_page_opens_with_an_entropy_of_the_catalog(page: Any) -> None:
     picture(page, "opened")
 
 
-def test_it_listens_on_loopback_only(server: int) -> None:
+def test_it_listens_on_loopback_only(address: str) -> None:
+    server = int(re.search(r":(\d+)\?", address)[1])
     rows = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
     rows += pathlib.Path("/proc/net/tcp6").read_text().splitlines()[1:] if os.path.exists("/proc/net/tcp6") else []
     listening = [row.split()[1].split(":") for row in rows if row.split()[3] == "0A"]
     assert {address for address, port in listening if int(port, 16) == server} == {"0100007F"}
+
+
+def test_without_its_password_the_page_is_closed(address: str) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(address.partition("?")[0] + "/api/status", timeout=60)
 
 
 def test_a_valid_entropy(page: Any) -> None:
