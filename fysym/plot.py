@@ -196,7 +196,14 @@ def refutation(h: Any, error: NotConcaveError, *, size: tuple[float, float] = (1
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a file whose name ends in .png, .svg or .pdf."""
+    """Write a figure to a file whose name ends in .png, .svg or .pdf.
+
+    >>> import fysym, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fysym.plot.save(fysym.catalog.gini.plot(), f"{folder}/gini.svg")
+    ...     os.listdir(folder)
+    ['gini.svg']
+    """
     form = Path(path).suffix.lstrip(".").lower()
     forms = figure.canvas.get_supported_filetypes()
     if form not in forms:
@@ -205,7 +212,12 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def encoded(figure: Figure, form: str) -> bytes:
-    """The bytes of a picture, without the date, so that the same figure gives the same file."""
+    """The bytes of a picture, without the date that its format may hold.
+
+    >>> import fysym
+    >>> fysym.plot.encoded(fysym.catalog.gini.plot(), "pdf")[:5]
+    b'%PDF-'
+    """
     out = io.BytesIO()
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
     figure.savefig(out, format=form, dpi=150, metadata=stamp or None)
@@ -213,7 +225,12 @@ def encoded(figure: Figure, form: str) -> bytes:
 
 
 def image(figure: Figure, words: str) -> str:
-    """A figure as an <img> element that needs no other file; `words` is plain text for those who do not see it."""
+    """A figure as an <img> element that needs no other file; `words` is plain text for those who do not see it.
+
+    >>> import fysym
+    >>> fysym.plot.image(fysym.catalog.gini.plot(), "Gini's entropy")[:30]
+    '<img alt="Gini&#x27;s entropy"'
+    """
     import html
 
     data = base64.b64encode(encoded(figure, "svg")).decode()
@@ -221,12 +238,22 @@ def image(figure: Figure, words: str) -> str:
 
 
 def margin_of(reg: Drawable) -> float | None:
-    """The margin as a number, or None where there is none."""
+    """The margin as a number, or None where there is none.
+
+    >>> import fysym
+    >>> fysym.plot.margin_of(fysym.catalog.gini), fysym.plot.margin_of(fysym.catalog.shannon)
+    (1.0, None)
+    """
     return None if reg.margin is None or not reg.margin.is_finite else float(reg.margin)
 
 
 def title_of(reg: Drawable) -> str:
-    """The name of an entropy, or else its formula, cut short."""
+    """The name of an entropy, or else its formula, cut short.
+
+    >>> import fysym
+    >>> fysym.plot.title_of(fysym.compile("t*(1 - t)"))
+    't*(1 - t)'
+    """
     title = reg.name or (str(reg.h) if isinstance(reg, Regularizer) else repr(reg))
     return title if len(title) <= 40 else title[:37] + "..."
 
