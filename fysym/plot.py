@@ -17,16 +17,20 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .domains import SIMPLEX, Domain
 from .errors import FysymError, InputError
+from .regularizer import Regularizer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .composite import Composite
     from .errors import NotConcaveError
-    from .regularizer import Regularizer
+
+Drawable: TypeAlias = "Regularizer | Composite"
 
 # Okabe and Ito's colours, which the colour-blind tell apart, each with a dash of its own.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
@@ -62,7 +66,7 @@ def _figure(width: float, height: float) -> Figure:
     return _figure_class()(figsize=(width, height), layout="constrained")
 
 
-def panels(reg: Regularizer, *, span: float | None = None, size: tuple[float, float] = (10.0, 3.0)) -> Figure:
+def panels(reg: Drawable, *, span: float | None = None, size: tuple[float, float] = (10.0, 3.0)) -> Figure:
     """The paper's three panels of one entropy: H([t, 1-t]), the prediction and the loss, with the margin marked.
 
     `span` is the largest score shown; `size` is in inches.
@@ -76,7 +80,7 @@ def panels(reg: Regularizer, *, span: float | None = None, size: tuple[float, fl
     span = _span([reg], span)
     _draw(axes, reg, span, COLOURS[0], DASHES[0], None)
     margin = margin_of(reg)
-    if reg.derivation.theory.value("value_at_0").is_infinite:
+    if isinstance(reg, Regularizer) and reg.derivation.theory.value("value_at_0").is_infinite:
         _note(axes[2], "infinite everywhere:\nh(0) = -oo")
     elif margin is None and reg.margin is not None:
         _note(axes[2], "no margin: the loss\nis never 0")
@@ -89,7 +93,7 @@ def panels(reg: Regularizer, *, span: float | None = None, size: tuple[float, fl
 
 
 def compare(
-    *regs: Regularizer,
+    *regs: Drawable,
     labels: Sequence[str] | None = None,
     span: float | None = None,
     size: tuple[float, float] = (10.0, 3.6),
@@ -125,7 +129,7 @@ def compare(
 
 
 def simplex(
-    *regs: Regularizer,
+    *regs: Drawable,
     theta: Sequence[float] | None = None,
     labels: Sequence[str] | None = None,
     size: float = 4.2,
@@ -192,7 +196,14 @@ def refutation(h: Any, error: NotConcaveError, *, size: tuple[float, float] = (1
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a file whose name ends in .png, .svg or .pdf."""
+    """Write a figure to a file whose name ends in .png, .svg or .pdf.
+
+    >>> import fysym, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fysym.plot.save(fysym.catalog.gini.plot(), f"{folder}/gini.svg")
+    ...     os.listdir(folder)
+    ['gini.svg']
+    """
     form = Path(path).suffix.lstrip(".").lower()
     forms = figure.canvas.get_supported_filetypes()
     if form not in forms:
@@ -201,7 +212,12 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def encoded(figure: Figure, form: str) -> bytes:
-    """The bytes of a picture, without the date, so that the same figure gives the same file."""
+    """The bytes of a picture, without the date that its format may hold.
+
+    >>> import fysym
+    >>> fysym.plot.encoded(fysym.catalog.gini.plot(), "pdf")[:5]
+    b'%PDF-'
+    """
     out = io.BytesIO()
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
     figure.savefig(out, format=form, dpi=150, metadata=stamp or None)
@@ -209,28 +225,43 @@ def encoded(figure: Figure, form: str) -> bytes:
 
 
 def image(figure: Figure, words: str) -> str:
-    """A figure as an <img> element that needs no other file; `words` is plain text for those who do not see it."""
+    """A figure as an <img> element that needs no other file; `words` is plain text for those who do not see it.
+
+    >>> import fysym
+    >>> fysym.plot.image(fysym.catalog.gini.plot(), "Gini's entropy")[:30]
+    '<img alt="Gini&#x27;s entropy"'
+    """
     import html
 
     data = base64.b64encode(encoded(figure, "svg")).decode()
     return f'<img alt="{html.escape(words)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
 
 
-def margin_of(reg: Regularizer) -> float | None:
-    """The margin as a number, or None where there is none."""
+def margin_of(reg: Drawable) -> float | None:
+    """The margin as a number, or None where there is none.
+
+    >>> import fysym
+    >>> fysym.plot.margin_of(fysym.catalog.gini), fysym.plot.margin_of(fysym.catalog.shannon)
+    (1.0, None)
+    """
     return None if reg.margin is None or not reg.margin.is_finite else float(reg.margin)
 
 
-def title_of(reg: Regularizer) -> str:
-    """The name of an entropy, or else its formula, cut short."""
-    title = reg.name or str(reg.h)
+def title_of(reg: Drawable) -> str:
+    """The name of an entropy, or else its formula, cut short.
+
+    >>> import fysym
+    >>> fysym.plot.title_of(fysym.compile("t*(1 - t)"))
+    't*(1 - t)'
+    """
+    title = reg.name or (str(reg.h) if isinstance(reg, Regularizer) else repr(reg))
     return title if len(title) <= 40 else title[:37] + "..."
 
 
 # Drawing
 
 
-def _three(figure: Figure, regs: Sequence[Regularizer]) -> list[Axes]:
+def _three(figure: Figure, regs: Sequence[Drawable]) -> list[Axes]:
     axes = list(figure.subplots(1, 3))
     for each, title, label in zip(axes, TITLES[_coordinates(regs)], ("t", "s", "s")):
         each.set_title(title, fontsize=10)
@@ -239,9 +270,18 @@ def _three(figure: Figure, regs: Sequence[Regularizer]) -> list[Axes]:
     return axes
 
 
-def _coordinates(regs: Sequence[Regularizer]) -> int:
+def _domain(reg: Drawable) -> Domain:
+    return reg.derivation.entropy.domain if isinstance(reg, Regularizer) else SIMPLEX
+
+
+def _plainly(reg: Drawable) -> dict[str, Any]:
+    """The options of predict and loss that compile nothing for one picture."""
+    return {"target": "numpy"} if isinstance(reg, Regularizer) else {}
+
+
+def _coordinates(regs: Sequence[Drawable]) -> int:
     """How many coordinates the panels need: two on the simplex, one on the cube."""
-    totals = {reg.derivation.entropy.domain.total for reg in regs}
+    totals = {_domain(reg).total for reg in regs}
     if totals == {None}:
         return 1
     if totals == {1.0}:
@@ -249,7 +289,7 @@ def _coordinates(regs: Sequence[Regularizer]) -> int:
     raise InputError("the three panels are drawn on the simplex or on the cube, not on both or on a budget")
 
 
-def _draw(axes: list[Axes], reg: Regularizer, span: float, colour: str, dashes: Any, label: str | None) -> None:
+def _draw(axes: list[Axes], reg: Drawable, span: float, colour: str, dashes: Any, label: str | None) -> None:
     import numpy as np
 
     t = np.linspace(0.0, 1.0, 201)
@@ -259,22 +299,22 @@ def _draw(axes: list[Axes], reg: Regularizer, span: float, colour: str, dashes: 
     label_one = np.broadcast_to([1.0, 0.0][:count], scores.shape)
     style = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "label": label}
     axes[0].plot(t, _finite(reg.entropy(np.stack([t, 1.0 - t], axis=-1)[:, :count])), **style)
-    axes[1].plot(s, reg.predict(scores, target="numpy")[:, 0], **style)
-    losses = _finite(reg.loss(scores, label_one, target="numpy"))
+    axes[1].plot(s, reg.predict(scores, **_plainly(reg))[:, 0], **style)
+    losses = _finite(reg.loss(scores, label_one, **_plainly(reg)))
     axes[2].plot(s, losses, **style)
     axes[1].set_ylim(-0.04, 1.04)
     axes[1].set_xlim(-span, span)
     axes[2].set_xlim(-span, span)
 
 
-def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, points: int) -> None:
+def _draw_regions(axes: Axes, reg: Drawable, theta: Sequence[float] | None, points: int) -> None:
     import numpy as np
 
-    if reg.derivation.entropy.domain.total != 1.0:
-        raise InputError(f"the triangle is the simplex of three classes, not the {reg.derivation.entropy.domain}")
+    if _domain(reg).total != 1.0:
+        raise InputError(f"the triangle is the simplex of three classes, not the {_domain(reg)}")
     corners = np.array(CORNERS)
     margin = margin_of(reg)
-    reach = 2.0 * margin if margin is not None else 3.0
+    reach = 3.0 if margin is None else max(2.0 * margin, 1.3)
     marked = None if theta is None else _scores(theta)
     if marked is not None:
         reach = max(reach, 1.15 * float(np.hypot(*(marked @ corners))))
@@ -286,11 +326,12 @@ def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, p
     for code, words in LABELS.items():
         inside = which == code
         if inside.mean() > 0.004:
-            middle = (0.0, -0.3) if code == 7 else (float(x[inside].mean()), float(y[inside].mean()))
+            below = -0.3 if margin is None else -0.36 * margin  # clear of the triangle, or inside it
+            middle = (0.0, below) if code == 7 else (float(x[inside].mean()), float(y[inside].mean()))
             box = None if code == 7 else {"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.9}
             axes.text(*middle, words, ha="center", va="center", fontsize=8 if box else 7, bbox=box)
     if marked is not None:
-        _mark(axes, marked @ corners, reg.predict(marked, target="numpy") @ corners)
+        _mark(axes, marked @ corners, reg.predict(marked, **_plainly(reg)) @ corners)
     axes.set_aspect("equal")
     axes.set_xticks([])
     axes.set_yticks([])
@@ -298,31 +339,52 @@ def _draw_regions(axes: Axes, reg: Regularizer, theta: Sequence[float] | None, p
     axes.set_ylim(-reach, reach)
 
 
-def _fill_regions(axes: Axes, reg: Regularizer, x: Any, y: Any, theta: Any) -> Any:
+def _fill_regions(axes: Axes, reg: Drawable, x: Any, y: Any, theta: Any) -> Any:
     """Fill the plane by the number of positive probabilities; returns which are positive.
 
-    p_j > 0 where theta_j - tau exceeds the slope -h'(0), which changes smoothly, unlike the number itself.
+    The second is positive where the lead of the first is below the margin, the third where theta_j - tau exceeds the
+    slope -h'(0): both change smoothly, unlike the number itself.
     """
     import numpy as np
 
+    if not isinstance(reg, Regularizer):
+        return _fill_by_count(axes, reg, x, y, theta)
     slope = reg.slopes[0]
     if slope is None or not slope.is_finite:
         axes.set_facecolor(REGIONS[3][0])
         return np.ones(theta.shape, dtype=bool)
     axes.set_facecolor(REGIONS[1][0])
     excess = theta - reg.threshold(theta)[..., None] + float(slope)
-    ranked = np.sort(excess, axis=-1)
-    for count in (1, 2, 3):
+    scores, margin = np.sort(theta, axis=-1), margin_of(reg)
+    second = np.ones(x.shape) if margin is None else margin - (scores[..., 2] - scores[..., 1])
+    _fill(axes, x, y, second, excess.min(axis=-1), 0.0)
+    return excess > 0
+
+
+def _fill_by_count(axes: Axes, reg: Drawable, x: Any, y: Any, theta: Any) -> Any:
+    """The same from the probabilities alone."""
+    import numpy as np
+
+    axes.set_facecolor(REGIONS[1][0])
+    p = reg.predict(theta)
+    ranked = np.sort(p, axis=-1)
+    _fill(axes, x, y, ranked[..., 1], ranked[..., 0], 1e-9)
+    return p > 0
+
+
+def _fill(axes: Axes, x: Any, y: Any, second: Any, third: Any, least: float) -> None:
+    """Fill where the second class, and where the third, has something above `least`."""
+    import numpy as np
+
+    for count, rest in ((1, np.ones(x.shape)), (2, second), (3, third)):
         colour, hatch = REGIONS[count]
-        rest = ranked[..., 3 - count] if count > 1 else np.ones(x.shape)
-        if rest.max() <= 0:
+        if rest.max() <= least:
             continue
-        filled = axes.contourf(x, y, rest, levels=[0.0, math.inf], colors=[colour], hatches=[hatch])
+        filled = axes.contourf(x, y, rest, levels=[least, math.inf], colors=[colour], hatches=[hatch])
         filled.set_edgecolor("0.6")
         filled.set_linewidth(0.0)
-        if count > 1 and rest.min() < 0:
-            axes.contour(x, y, rest, levels=[0.0], colors="0.25", linewidths=1.0)
-    return excess > 0
+        if count > 1 and rest.min() < least:
+            axes.contour(x, y, rest, levels=[least], colors="0.25", linewidths=1.0)
 
 
 def _mark(axes: Axes, start: Any, end: Any) -> None:
@@ -348,7 +410,7 @@ def _polygon(corners: Any) -> Any:
     return Polygon(corners, closed=True, fill=False, edgecolor="black", linewidth=1.6)
 
 
-def _span(regs: Sequence[Regularizer], span: float | None) -> float:
+def _span(regs: Sequence[Drawable], span: float | None) -> float:
     """How far the scores go: past every margin, unless that is too far."""
     if span is not None:
         if not (isinstance(span, (int, float)) and 0 < span < math.inf):

@@ -357,6 +357,10 @@ class Regularizer:
         """The code of a target: "numpy", the module behind predict, loss and the others, "c", or "numba".
 
         The first two are standalone; the text of the Numba kernel for losses needs fysym's vector functions.
+
+        >>> import fysym
+        >>> "#include <math.h>" in fysym.catalog.gini.source("c")
+        True
         """
         self._require_bound()
         if target not in TARGETS:

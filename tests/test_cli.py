@@ -9,6 +9,7 @@ import re
 import runpy
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -331,7 +332,18 @@ def test_the_studio_is_served_to_this_machine_only() -> None:
     assert words[words.index("--port") + 1] == "8123"
     assert "--headless" in words
     assert words[-2:] == ["--entropy", "-t*log(t)"]
-    assert "--headless" not in launch.command(None, None, browser=True)
+    assert "--headless" not in launch.command(None, 8123, browser=True)
+    assert not [word for word in words if "no-token" in word]
+
+
+def test_a_port_that_is_taken_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("marimo")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["studio", "--port", str(taken.getsockname()[1]), "--no-browser"]) == 2
+    assert "give another --port" in capsys.readouterr().err
+    assert main(["studio", "--port", "99999999"]) == 2
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,15 @@ def test_the_cube_has_panels_of_one_coordinate() -> None:
     assert "h(t)" in entropy.get_title()
 
 
+def test_entropies_that_are_not_separable_are_drawn_too() -> None:
+    norm = fysym.compile_composite("1 - u**(1/2)", "t**2", name="norm")
+    _, prediction, _ = plot.compare(norm, fysym.catalog.gini).axes
+    (s, p), _ = lines(prediction)
+    np.testing.assert_allclose(p, norm.predict(np.stack([s, 0 * s], -1))[:, 0])
+    (axes,) = plot.simplex(norm, points=41).axes
+    assert {"only 1", "1 and 2", "all three"} <= words(axes)
+
+
 def test_compare_differs_in_more_than_colour() -> None:
     regs = [fysym.catalog[name] for name in ("shannon", "gini", "sine", "log1p", "arctan")]
     figure = plot.compare(*regs)

@@ -1,21 +1,27 @@
 """Everything the README shows runs, and says what it says."""
 
+import contextlib
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import fysym
+from fysym.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_python_blocks_run_and_their_comments_hold() -> None:
+def test_python_blocks_run_and_their_comments_hold(tmp_path: Path) -> None:
     namespace: dict[str, object] = {}
     checked = 0
     for block in re.findall(r"```python\n(.*?)```", README, flags=re.S):
-        exec(block, namespace)
+        with contextlib.chdir(tmp_path):
+            exec(block, namespace)
         for line in block.splitlines():
             code, _, comment = line.partition("  # ")
             if re.match(r"(array|1|\d)", comment.strip()) and "=" not in code.replace("==", ""):
@@ -24,6 +30,22 @@ def test_python_blocks_run_and_their_comments_hold() -> None:
                 shown = ", ".join(map(repr, shown)) if isinstance(shown, tuple) else repr(shown)
                 assert shown == comment.strip(), line
     assert checked >= 4
+
+
+def test_command_lines_run_and_print_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = 0
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.S):
+        for command, shown in re.findall(r"^\$ fysym (.*)\n((?:[^$].*\n)*)", block, flags=re.M):
+            code = main(shlex.split(command))
+            assert code == (1 if "(1 + 3*t)" in command else 0), command
+            out = capsys.readouterr().out
+            assert not shown or out == shown, command
+            commands += 1
+    assert commands >= 5
+    assert (tmp_path / "gini.c").is_file()
 
 
 def test_the_two_commands_are_there() -> None:

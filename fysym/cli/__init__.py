@@ -6,6 +6,7 @@ Nothing here imports SymPy before a command needs it, so that help, completion a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -152,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
 
     as_json = getattr(options, "json", False)
     try:
-        with Spinner():
+        with contextlib.nullcontext() if options.command == "studio" else Spinner():
             answer = getattr(commands, options.command)(options)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
