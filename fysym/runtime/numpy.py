@@ -149,7 +149,7 @@ def within_margin(f: Any, theta: Any) -> tuple[Any, Any, Any, Any]:
     largest = theta.max(axis=1)
     bad = ~(largest > -np.inf)
     least = largest.astype(np.float64) - (f.slope_high - f.slope_low) * (1.0 + 8 * EPS)
-    least -= 4 * EPS * np.abs(least)
+    least -= np.where(np.isinf(least), 0.0, 4 * EPS * np.abs(least))
     lowest = least.astype(theta.dtype)
     kept = theta >= np.where(lowest > least, np.nextafter(lowest, theta.dtype.type(-np.inf)), lowest)[:, None]
     kept[bad] = False
