@@ -38,14 +38,14 @@ class Measurement:
     ulps: float
     relative: float | None
     theta: tuple[float, ...]
-    index: int
+    index: Any
     got: float
     expected: float
 
     def __str__(self) -> str:
         shown = ", ".join(f"{x:.6g}" for x in self.theta)
         relative = "" if self.relative is None else f", relative {self.relative:.2g} above {SMALL:g}"
-        where = f"class {self.index} of theta = ({shown})"
+        where = (f"class {self.index} of " if isinstance(self.index, int) else "") + f"theta = ({shown})"
         return (
             f"{self.target} {self.dtype} {self.function}: {self.ulps:.3g} ulps{relative}; "
             f"worst at {where}: {self.got:.17g}, truth {self.expected:.17g}"
@@ -95,12 +95,12 @@ def worst_error(
 
 @dataclass(frozen=True)
 class Row:
-    """Scores, and the truth about them: predictions, the units of their errors, and the loss of a label."""
+    """Scores, and the truth about them: predictions, the units of their errors, and the loss of a label or shares."""
 
     theta: tuple[float, ...]
     p: list[Any]
     units: list[Any]
-    label: int
+    label: Any
     loss: Any
     loss_unit: Any
 
@@ -116,6 +116,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
         with reference.ctx.workdps(reference.working):
             exact = [reference.ctx.mpf(x) for x in p]
             exact[-1] = 1 - reference.ctx.fsum(exact[:-1])
+            exact = with_total(exact, derivation.entropy.domain.total)
             scores = [reference.slope(x) if x > 0 else reference.low for x in exact]
         with np.errstate(all="ignore"):
             theta = [dtype(float(x)) for x in scores]
@@ -129,7 +130,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
                 moved[j] = np.nextafter(theta[j], dtype(towards))
                 found.append(_row(reference, moved, exact))
     first = references[20, 20]
-    if first.ctx.isfinite(first.high - first.low):
+    if first.ctx.isfinite(first.high - first.low) and derivation.entropy.domain.total == 1:
         margin = dtype(float(first.high - first.low))
         for gap in (margin, np.nextafter(margin, dtype(0)), margin * dtype(0.999)):
             found.append(_row(first, [gap, dtype(0), dtype(0)], None))
@@ -141,7 +142,7 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     reference = Reference(derivation.entropy, derivation.theory)
     found = []
     for parts in SHARES[:5]:
-        p = [reference.ctx.mpf(part) / sum(parts) for part in parts]
+        p = with_total([reference.ctx.mpf(part) / sum(parts) for part in parts], derivation.entropy.domain.total)
         theta = [float(reference.slope(t)) for t in p]
         flattest = float(min(reference.curvature(t) for t in p))
         if not (np.isfinite(theta).all() and flattest > 0):
@@ -151,6 +152,16 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     return found
+
+
+def with_total(p: list[Any], total: float | None) -> list[Any]:
+    """Probabilities that sum to 1, with more of them, or all smaller, so that they sum to the total of a domain."""
+    if total is None or total == 1:
+        return p
+    if total < 1:
+        return [x * total for x in p]
+    more = math.ceil(2 * (total - 1))
+    return [*p[:-1], *[(total - 1) / more] * more, p[-1]]
 
 
 def chosen(dtype: Any) -> Iterator[tuple[int, int, list[Any]]]:
@@ -177,8 +188,11 @@ def _row(reference: Reference, theta: list[Any], guess: list[Any] | None) -> Row
         for x, t in zip(scores, p, strict=True):
             moved = [reference.inverse(x - tau + sign * step, t) for sign in (1, -1)]
             units.append(max(abs(moved[0] - moved[1]), ctx.mpf(float(np.spacing(spacing(float(t)))))))
-        label = min(range(len(p)), key=lambda k: abs(p[k] - 0.3))
+        label: Any = min(range(len(p)), key=lambda k: abs(p[k] - 0.3))
         y = [float(k == label) for k in range(len(p))]
+        if reference.total not in (None, 1):  # where a label is not enough
+            count = len(p)
+            label = y = [reference.total * (k + 1) / (count * (count + 1) / 2) for k in range(count)]
         loss = reference.loss(scores, p, y)
         moves = ctx.fsum(abs(a - b) for a, b in zip(p, y, strict=True)) * step
         loss_unit = max(moves, ctx.mpf(float(np.spacing(spacing(float(loss))))))

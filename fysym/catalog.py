@@ -15,10 +15,12 @@ import difflib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from .compiler import compile
 from .errors import FysymError
-from .regularizer import Regularizer
+
+if TYPE_CHECKING:
+    from .regularizer import Regularizer
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Catalog:
             raise FysymError(f"the catalog has no entropy called {name!r}; {hint}")
         with self._lock:
             if name not in self._compiled:
+                from .compiler import compile  # brings SymPy, which listing the names does not need
+
                 entry = self.entries[name]
                 self._compiled[name] = compile(entry.expression, params=entry.params, name=name)
             return self._compiled[name]

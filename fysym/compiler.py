@@ -8,9 +8,10 @@ from typing import Any
 
 import sympy
 
-from . import concavity, inverse, theory
+from . import concavity, domains, inverse, theory
 from . import entropy as entropies
 from .deadline import Deadline, StepTimeout, run
+from .domains import Domain
 from .entropy import Entropy
 from .errors import FysymError, ParameterError, UndecidedError
 from .parse import shown
@@ -23,6 +24,7 @@ def compile(
     h: sympy.Expr | str,
     *,
     params: Mapping[str, Any] | None = None,
+    domain: str | Domain = "simplex",
     deadline: float = 10.0,
     strict: bool = False,
     assume_concave: bool = False,
@@ -38,7 +40,8 @@ def compile(
     array([0.75, 0.25, 0.  ])
 
     `h` is a SymPy expression or a text. A single free symbol is its variable; with several, the variable
-    is t and the others are parameters, whose ranges `params` gives: `{"alpha": "alpha > 1"}`. `deadline` is in
+    is t and the others are parameters, whose ranges `params` gives: `{"alpha": "alpha > 1"}`. `domain` is the set
+    of predictions: "simplex", "cube" (each coordinate in [0, 1] by itself) or `fysym.budget(k)`. `deadline` is in
     seconds. `strict=True` refuses an entropy whose concavity was only sampled; `assume_concave=True` accepts
     one for which even that was impossible.
     """
@@ -46,9 +49,10 @@ def compile(
         raise ParameterError(f"deadline must be a number of seconds up to {MOST_SECONDS:g}, not {shown(deadline)}")
     if not isinstance(name, str | None):
         raise ParameterError(f"name must be a text, not {shown(name)}")
+    where = domains.read(domain)
     clock = Deadline(deadline)
     build = Build(float(deadline), strict, assume_concave, name)
-    return _guarded(lambda: build(entropies.read(h, params, clock), clock), clock)
+    return _guarded(lambda: build(entropies.read(h, params, clock, where), clock), clock)
 
 
 @dataclass(frozen=True)

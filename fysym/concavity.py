@@ -520,7 +520,7 @@ def _peaks(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> Iterator
                     left = middle
                 else:
                     right = middle
-            yield left
+            yield left if left > 0 else right
 
 
 def _settled(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> bool:

@@ -13,6 +13,7 @@ from sympy import S
 from . import kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout, factored, simplified
+from .domains import SIMPLEX, Domain
 from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from .parse import parse_expression, power_problem
 from .ranges import Range, exact_expression, exact_number, parse_range
@@ -68,8 +69,8 @@ class Parameter:
 class Entropy:
     """A normalised entropy h(t) on (0, 1) in canonical symbols, with its parameters.
 
-    `given` is the expression before normalisation; `affine` is what was subtracted from it; `ends` are
-    the limits of `given` at 0 and 1.
+    `given` is the expression before normalisation; `affine` is what was subtracted from it, 0 where the domain has
+    no total; `ends` are the limits of `given` at 0 and 1.
     """
 
     t: sympy.Symbol
@@ -80,6 +81,7 @@ class Entropy:
     parameters: tuple[Parameter, ...]
     user_variable: sympy.Symbol
     pieces: tuple[kinks.Piece, ...]
+    domain: Domain = SIMPLEX
 
     def opened(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` with every parameter replaced by its positive coordinate."""
@@ -142,7 +144,7 @@ def sample_points(symbols: list[sympy.Symbol], most: int = 49) -> Iterator[Point
         yield dict(zip(symbols, values, strict=True))
 
 
-def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline) -> Entropy:
+def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline, domain: Domain = SIMPLEX) -> Entropy:
     """Text or a SymPy expression, and ranges, to a normalised `Entropy`."""
     expr = parse_expression(h) if isinstance(h, str) else _expression(h)
     variable, symbols = _symbols(expr, dict(params or {}))
@@ -153,7 +155,7 @@ def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline) -> Entrop
     except StepTimeout:
         raise UndecidedError("the expression could not be read within the deadline; simplify it") from None
     _check_supported(given)
-    return normalise(given, parameters, variable or sympy.Symbol("t"), deadline)
+    return normalise(given, parameters, variable or sympy.Symbol("t"), deadline, domain)
 
 
 def bind(entropy: Entropy, values: Mapping[str, Any], deadline: Deadline) -> Entropy:
@@ -171,19 +173,26 @@ def bind(entropy: Entropy, values: Mapping[str, Any], deadline: Deadline) -> Ent
             raise ParameterError(f"{name} = {value} is outside its range: {parameter.range.describe(name)}")
         given = _substitute(given, parameter, value, entropy, deadline)
     rest = tuple(p for p in entropy.parameters if p.name not in values)
-    return normalise(given, rest, entropy.user_variable, deadline)
+    return normalise(given, rest, entropy.user_variable, deadline, entropy.domain)
 
 
 def normalise(
-    given: sympy.Expr, parameters: tuple[Parameter, ...], user_variable: sympy.Symbol, deadline: Deadline
+    given: sympy.Expr,
+    parameters: tuple[Parameter, ...],
+    user_variable: sympy.Symbol,
+    deadline: Deadline,
+    domain: Domain = SIMPLEX,
 ) -> Entropy:
-    """Subtract the affine term that makes h(0) = h(1) = 0, as far as those limits are finite."""
+    """Subtract the affine term that makes h(0) = h(1) = 0, as far as those limits are finite.
+
+    Only where the total is fixed, so that it does not matter.
+    """
     t = VARIABLE
     try:
         pieces = deadline.run(kinks.split, given, t, share=0.2)
     except StepTimeout:
         raise UndecidedError("the kinks of h could not be found within the deadline") from None
-    entropy = Entropy(t, given, given, S.Zero, (_unknown, _unknown), parameters, user_variable, pieces)
+    entropy = Entropy(t, given, given, S.Zero, (_unknown, _unknown), parameters, user_variable, pieces, domain)
     _check_real(entropy)
     ends = tuple(
         end_limit(entropy.opened(piece.expr), t, end, deadline, entropy.points[:3])
@@ -200,7 +209,9 @@ def normalise(
             _convex_point(entropy, at),
             entropy.at(entropy.points[0]),
         )
-    if low.is_infinite or high.is_infinite:
+    if domain.total is None:
+        affine = S.Zero
+    elif low.is_infinite or high.is_infinite:
         affine = high if low.is_infinite and high.is_finite else (low if low.is_finite else S.Zero)
     else:
         affine = low * (1 - t) + high * t

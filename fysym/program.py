@@ -17,6 +17,7 @@ from sympy import S
 from . import truth
 from .accuracy import worst_error
 from .deadline import Deadline, StepTimeout
+from .domains import SIMPLEX, Domain
 from .emit.printer import lines
 from .entropy import SLOPE, Entropy
 from .errors import UndecidedError
@@ -66,10 +67,17 @@ class Program:
     kinks: tuple[tuple[float, float, float], ...]
     newton: bool
     exponential: tuple[float, float] | None
+    domain: Domain = SIMPLEX
 
     @property
     def solver(self) -> str:
         """How the threshold is found, in words."""
+        if self.domain.total is None:
+            how = "closed-form inverse" if self.inverse is not None else "inverse solved numerically from a table"
+            return f"none: each coordinate by itself, {how}"
+        if self.domain != SIMPLEX:
+            how = "closed-form inverse" if self.inverse is not None else "inverse solved numerically from a table"
+            return f"Newton safeguarded by bisection, {how}"
         if self.exponential is not None:
             return "closed form: q is an exponential, so the prediction is a softmax"
         step = "monotone Newton (h''' >= 0, so q is convex)" if self.newton else "Newton safeguarded by bisection"
@@ -122,6 +130,7 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
         kinks=_kinks(entropy, anchor),
         newton=theory.value("inverse_shape") in ("convex", "affine"),
         exponential=_exponential(inverse) if inverse_form is not None else None,
+        domain=entropy.domain,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -28,6 +29,7 @@ class Reference:
         t = entropy.t
         self.t = t
         self.places = places
+        self.total = entropy.domain.total
         self.ctx = truth.context()
         self.working = 5 * DIGITS + 2 * max(places, least)  # q may be as steep as the eighth root
         self._value = entropy.whole(lambda h: -h)
@@ -95,14 +97,18 @@ class Reference:
             scores = [ctx.mpf(x) for x in theta]
             top = max(scores)
             p: list[Number] = list(guess) if guess is not None else [None] * len(scores)
+            if self.total is None:
+                return [self.inverse(x, start) for x, start in zip(scores, p, strict=True)], ctx.zero
 
             def excess(at: Number) -> Number:
                 p[:] = [self.inverse(x - at, start) for x, start in zip(scores, p, strict=True)]
-                return ctx.fsum(p) - 1
+                return ctx.fsum(p) - self.total
 
-            low, high = top - self.high, top - self.slope(ctx.mpf(1) / len(scores)) if len(scores) > 1 else top
+            last = sorted(scores)[-math.ceil(self.total)]
+            share = ctx.mpf(self.total) / len(scores)
+            low, high = last - self.high, top - self.slope(share) if share < 1 else top
             others = [x for x in scores if x != top]
-            if len(others) == len(scores) - 1 and all(x - low <= self.low for x in others):
+            if self.total == 1 and len(others) == len(scores) - 1 and all(x - low <= self.low for x in others):
                 return [ctx.mpf(int(x == top)) for x in scores], low  # one class takes everything
             tau = min(max(ctx.zero, low), high) if guess is not None else high
             nearly = 1 - ctx.mpf(10) ** -self.places

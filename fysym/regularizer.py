@@ -12,12 +12,17 @@ import sympy
 
 from . import report as reports
 from .concavity import Verdict
+from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
+from .parse import shown
+from .ranges import exact_number
 from .theory import Theory
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .accuracy import Accuracy
     from .program import Program
 
@@ -135,9 +140,34 @@ class Regularizer:
         """Whether h' is infinite at 0, so that every probability is positive."""
         return self._value("essentially_smooth")
 
-    def report(self) -> str:
-        """The whole derivation, in words and formulas."""
-        return reports.text(self)
+    def report(self, format: str = "text") -> str:
+        """The whole derivation, in words and formulas, as "text", "markdown", "latex" or "html".
+
+        The LaTeX is a fragment for a paper and needs amsmath; the HTML is one <div>.
+
+        >>> import fysym
+        >>> print(fysym.catalog.gini.report().splitlines()[1])
+          h(t) = t*(1 - t)/2
+        >>> fysym.catalog.gini.report(format="latex").splitlines()[3]
+        '\\\\[ h(t) = \\\\frac{t \\\\left(1 - t\\\\right)}{2} \\\\]'
+        """
+        return reports.render(self, format)
+
+    def plot(self, **options: Any) -> Figure:
+        """The paper's three panels (entropy, prediction, loss) with the margin marked; see `fysym.plot.panels`.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.plot().axes[1].get_title()
+        'prediction for the scores [s, 0]'
+        """
+        from . import plot  # needs Matplotlib
+
+        self._require_bound()
+        return plot.panels(self, **options)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """The card that a notebook shows."""
+        return reports.card(self)
 
     def certificate(self) -> dict[str, Any]:
         """The argument for strict concavity, and for the sign of h''' if known, as data for `fysym.verify`."""
@@ -193,25 +223,101 @@ class Regularizer:
                 self._bound[key] = bound
         return bound
 
+    def scale(self, c: Any) -> Regularizer:
+        """The regularizer of c H: predictions are those of H at the temperature c, and the margin is c times as large.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.scale(2).margin
+        2
+        """
+        factor = exact_number(c)
+        if not factor.is_positive:
+            raise ParameterError(f"the scale must be a positive number, not {factor}")
+        return self._scaled(factor)
+
+    def with_margin(self, m: Any) -> Regularizer:
+        """H scaled so that the margin is m; for a family, that of each of its members.
+
+        >>> import fysym
+        >>> fysym.catalog.tsallis.with_margin(1).bind(alpha=1.25).margin
+        1
+        """
+        wanted = exact_number(m)
+        if not wanted.is_positive:
+            raise ParameterError(f"the margin must be a positive number, not {wanted}")
+        margin = self.margin
+        if margin is None or margin.is_infinite:
+            known = "is not determined" if margin is None else "is infinite"
+            raise ParameterError(f"the margin of this entropy {known}, so no scale gives it another one")
+        return self._scaled(wanted / margin)
+
+    def _scaled(self, factor: sympy.Expr) -> Regularizer:
+        from .compiler import compile
+
+        entropy = self.derivation.entropy
+        return compile(factor * self._user(entropy.given), params=self.params, domain=entropy.domain)
+
+    def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
+        """The parameter values at which facts have the values wanted, exactly; other parameters may be given too.
+
+        >>> import fysym
+        >>> fysym.catalog.tsallis.solve(margin=2)
+        {'alpha': 3/2}
+        """
+        from .solve import solve
+
+        return solve(self, wanted)
+
     # Numbers
 
     def predict(self, theta: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
         return self._call("predict", params, theta, axis=axis, target=target)
 
-    def loss(self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """The Fenchel-Young loss of each row; y are integer labels or proportions."""
-        return self._call("loss", params, theta, y, axis=axis, target=target)
+    def loss(
+        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, cost: Any = None, **params: Any
+    ) -> Any:
+        """The Fenchel-Young loss of each row; y are integer labels or proportions.
 
-    def grad(self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """The gradient of each row's loss, predict(theta) - y."""
-        return self._call("grad", params, theta, y, axis=axis, target=target)
+        With a cost ("zero-one", a vector of d, a (d, d) matrix with a row for each label, or an array like theta) it is
+        the largest <theta + cost, p> + H(p), less <theta, y> + H(y): Shannon with "zero-one" is softmax-margin.
+
+        >>> import fysym
+        >>> gini = fysym.catalog.gini
+        >>> gini.loss([2.0, 0.5], 0).item(), gini.loss([2.0, 0.5], 0, cost="zero-one").item()
+        (0.0, 0.0625)
+        """
+        return self._loss("loss", theta, y, axis, target, cost, params)
+
+    def grad(
+        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, cost: Any = None, **params: Any
+    ) -> Any:
+        """The gradient of each row's loss: predict(theta) - y, or predict(theta + cost) - y."""
+        return self._loss("grad", theta, y, axis, target, cost, params)
 
     def value_and_grad(
-        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, **params: Any
+        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, cost: Any = None, **params: Any
     ) -> tuple[Any, Any]:
         """loss and grad from one solve."""
-        return self._call("value_and_grad", params, theta, y, axis=axis, target=target)  # type: ignore[no-any-return]
+        return self._loss("value_and_grad", theta, y, axis, target, cost, params)  # type: ignore[no-any-return]
+
+    def _loss(
+        self, method: str, theta: Any, y: Any, axis: int, target: str | None, cost: Any, params: Mapping[str, Any]
+    ) -> Any:
+        if cost is None:
+            return self._call(method, params, theta, y, axis=axis, target=target)
+        from .runtime import costs
+
+        bound = self.bind(**params)
+        bound._require_bound()
+        try:
+            theta, own = costs.augmented(bound._module, theta, y, cost, axis)
+        except bound._module.InputError as error:
+            raise InputError(str(error)) from None
+        found = bound._call(method, {}, theta, y, axis=axis, target=target)
+        if method == "grad":
+            return found
+        return found + own if method == "loss" else (found[0] + own, found[1])
 
     def jvp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
         """The derivative of predict at theta in the direction v."""
@@ -248,16 +354,23 @@ class Regularizer:
     # Code
 
     def source(self, target: str = "numpy") -> str:
-        """The standalone code of a target: "numpy", the module behind predict, loss and the others, or "c"."""
+        """The code of a target: "numpy", the module behind predict, loss and the others, "c", or "numba".
+
+        The first two are standalone; the text of the Numba kernel for losses needs fysym's vector functions.
+        """
         self._require_bound()
+        if target not in TARGETS:
+            raise UnsupportedError(f"there is no target {shown(target)}; the targets are {', '.join(TARGETS)}")
         if target == "numpy":
             return self._source
-        if target != "c":
-            raise UnsupportedError(f"there is no target {target!r}; the targets are 'numpy' and 'c'")
-        from .emit import c
-
         program = self.derivation.program
         assert program is not None
+        if target == "numba":
+            from . import fast
+
+            return fast.source(program, reports.header(self)[1:])
+        from .emit import c
+
         return c.source(program, reports.header(self)[1:])
 
     @functools.cached_property

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from . import fast
+from . import render as rendering
+from .domains import Domain
+from .errors import FysymError, InputError
+from .render import Argument, Claim, Document, Formula, Section, Sentence
 
 if TYPE_CHECKING:
     from .regularizer import Regularizer
@@ -55,44 +59,79 @@ def header(reg: Regularizer) -> list[str]:
     ]
 
 
-def text(reg: Regularizer) -> str:
+def render(reg: Regularizer, form: str) -> str:
+    """The whole derivation as "text", "markdown", "latex" or "html"."""
+    if form not in rendering.FORMS:
+        raise InputError(f"there is no format {form!r}; the formats are {', '.join(rendering.FORMS)}")
+    return rendering.render(document(reg), form)
+
+
+def document(reg: Regularizer) -> Document:
     """The derivation: the entropy, each fact with its evidence, and what the code does."""
-    entropy = reg.derivation.entropy
     theory = reg.derivation.theory
-    out = [f"Entropy{f' {printable(reg.name)}' if reg.name else ''}", f"  h({reg.variable}) = {reg.h}"]
-    for name, span in reg.params.items():
-        out.append(f"  parameter {name}: {span}")
-    if entropy.affine != 0:
-        out += _wrap(
-            f"given as {entropy.user(entropy.given)}; the affine term {entropy.user(entropy.affine)} was subtracted so "
-            "that h(0) = h(1) = 0, which does not change the loss"
-        )
-    for end in (0, 1):
-        if theory.value(f"value_at_{end}").is_infinite:
-            out += _wrap(f"h tends to -oo at {end}: the loss is +inf for labels that put {end} on a class")
-    out += ["", "Derivatives", f"  h'  = {reg.dh}", f"  h'' = {reg.d2h}", ""]
-    out += ["Facts"]
+    out = [_entropy(reg)]
+    out.append(Section("Derivatives", [Formula("h'", reg.dh), Formula("h''", reg.d2h)]))
+    facts = Section("Facts")
     for name, title in TITLES.items():
         fact = reg.fact(name)
         if fact is not None:
-            shown = "none" if name == "margin" and fact.value.is_infinite else value(fact.value)
-            out += _wrap(f"{title}: {shown}  [{fact.status}] {fact.evidence}")
+            facts.items.append(Claim(name, title, fact.value, fact.status, fact.evidence))
         else:
-            out += _wrap(f"{title}: {theory.undetermined.get(name, 'undetermined')}")
-    out += ["", "Proof of concavity"] if reg.derivation.verdict.proofs else []
-    for proof in reg.derivation.verdict.proofs:
-        for step in proof.lines(1):
-            out.append(str(step))
-    out += ["", "Prediction"]
-    out += _wrap("p_j = q(theta_j - tau), q = (-h')^{-1} on the slopes of h and 0 below them, tau so that p sums to 1")
+            facts.items.append(Claim(name, title, None, None, theory.undetermined.get(name, "undetermined")))
+    out.append(facts)
+    if reg.derivation.verdict.proofs:
+        out.append(_proofs(reg))
+    out.append(_prediction(reg))
+    return Document(f"Entropy{f' {printable(reg.name)}' if reg.name else ''}", out)
+
+
+def _entropy(reg: Regularizer) -> Section:
+    entropy, theory = reg.derivation.entropy, reg.derivation.theory
+    section = Section("Entropy", [Formula(f"h({reg.variable})", reg.h)])
+    for name, span in reg.params.items():
+        section.items.append(Sentence((f"parameter {name}: {span}",)))
+    if entropy.affine != 0:
+        given, affine = entropy.user(entropy.given), entropy.user(entropy.affine)
+        why = " was subtracted so that h(0) = h(1) = 0, which does not change the loss"
+        section.items.append(Sentence(("given as ", given, "; the affine term ", affine, why)))
+    for end in (0, 1):
+        if theory.value(f"value_at_{end}").is_infinite:
+            words = f"h tends to -oo at {end}: the loss is +inf for labels that put {end} on a class"
+            section.items.append(Sentence((words,)))
+    return section
+
+
+def _proofs(reg: Regularizer) -> Section:
+    section = Section("Proof of concavity")
+    proofs = reg.derivation.verdict.proofs
+    for parameter in reg.derivation.entropy.parameters:
+        if any(proof.expr.has(parameter.coordinate) for proof in proofs):
+            as_positive = ("with ", parameter.user, " = ", parameter.opened, ", ", parameter.coordinate, " > 0")
+            section.items.append(Sentence(as_positive))
+    section.items.extend(Argument(proof) for proof in proofs)
+    return section
+
+
+def _prediction(reg: Regularizer) -> Section:
+    domain = reg.derivation.entropy.domain
+    rule = f"on the {domain}: {domain.words}; q = (-h')^{{-1}} on the slopes of h, 0 below them, 1 above"
+    section = Section("Prediction", [Sentence((rule,), _rule(domain))])
     program = reg.derivation.program
     if program is None:
-        out += _wrap("bind the parameters to get code: " + ", ".join(reg.params))
-    else:
-        out += _wrap(f"threshold: {program.solver}")
-        out += _wrap(f"compiled kernels: {fast.describe(program)}")
-        out += _wrap(f"worst error of the scalar functions in float64: {program.worst_ulps:.3g} ulps against 50 digits")
-    return "\n".join(out)
+        section.items.append(Sentence(("bind the parameters to get code: " + ", ".join(reg.params),)))
+        return section
+    ulps = f"worst error of the scalar functions in float64: {program.worst_ulps:.3g} ulps against 50 digits"
+    for words in (f"threshold: {program.solver}", f"compiled kernels: {fast.describe(program)}", ulps):
+        section.items.append(Sentence((words,)))
+    return section
+
+
+def _rule(domain: Domain) -> str:
+    """The rule for a prediction, as a mathematician writes it."""
+    total = domain.total
+    of, sums = ("", "") if total is None else (r" - \tau", rf", \qquad \sum_j \hat y_j(\theta) = {total:g}")
+    where = r"where $q = (-h')^{-1}$ on the slopes of $h$, $q = 0$ below them and $q = 1$ above."
+    return rf"\[ \hat y_j(\theta) = q(\theta_j{of}){sums}, \]" + f"\n{where}"
 
 
 def printable(typed: str) -> str:
@@ -110,5 +149,24 @@ def value(thing: Any) -> str:
     return "no closed form" if thing is None else str(thing)
 
 
-def _wrap(sentence: str) -> list[str]:
-    return textwrap.wrap(sentence, 110, initial_indent="  ", subsequent_indent="      ", break_long_words=False)
+def card(reg: Regularizer) -> dict[str, str]:
+    """What a notebook shows: one line, LaTeX, and HTML with a small picture where Matplotlib is installed."""
+    found = document(reg)
+    return {
+        "text/plain": line(reg),
+        "text/latex": rendering.latex(found),
+        "text/html": rendering.html(found, picture(reg)),
+    }
+
+
+def picture(reg: Regularizer) -> str:
+    """The three panels of a bound entropy as an <img>, or nothing without Matplotlib."""
+    if reg.params or importlib.util.find_spec("matplotlib") is None:
+        return ""
+    from . import plot
+
+    words = f"entropy, prediction and loss of {printable(reg.name or str(reg.h))}"
+    try:
+        return plot.image(plot.panels(reg, size=(8.4, 2.3)), words)
+    except (FysymError, ArithmeticError):  # a card without its picture is still a card
+        return ""

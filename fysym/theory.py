@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,9 +117,11 @@ def _say_undetermined(theory: Theory, entropy: Entropy, name: str, why: str) -> 
 
 def _end_values(theory: Theory, entropy: Entropy) -> None:
     for end, limit in enumerate(entropy.ends):
-        infinite = limit.value is not None and limit.value.is_infinite
         name = f"value_at_{end}"
-        theory.facts[name] = Fact(name, -S.Infinity if infinite else S.Zero, limit.status, limit.evidence)
+        value = S.Zero if limit.value is None else entropy.closed(limit.value)
+        if not value.is_infinite and entropy.domain.total is not None:
+            value = S.Zero  # that is what normalisation is for
+        theory.facts[name] = Fact(name, -S.Infinity if value.is_infinite else value, limit.status, limit.evidence)
 
 
 def _slopes(theory: Theory, entropy: Entropy, slopes: tuple[Limit, Limit]) -> None:
@@ -153,8 +156,11 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
         theory.facts["margin"] = Fact("margin", _plain(low - high), status, "h'(0+) - h'(1-) (Prop. 7)")
         why = "both slopes are finite, so every face and vertex is reached (Prop. 6)"
         theory.facts["sparsity"] = Fact("sparsity", "full", status, why)
+    if entropy.domain.total is None:
+        theory.facts.pop("margin", None)
+        theory.undetermined["margin"] = f"not applicable on the {entropy.domain}: coordinates do not compete"
     for name in ("margin", "sparsity", "essentially_smooth"):
-        if name not in theory.facts:
+        if name not in theory.facts and name not in theory.undetermined:
             _say_undetermined(theory, entropy, name, "the slopes at the ends are not determined")
 
 
@@ -281,7 +287,7 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
             )
         except StepTimeout:
             return None
-        if not abs(best - bound) <= 1e-6 * abs(best):  # also where it is 0, which no number can tell from small
+        if not (math.isfinite(best) and abs(best - bound) <= 1e-6 * abs(best)):  # 0 cannot be told from small
             return None
         least = best if least is None else min(least, best)
     if least is None or not least > 0:

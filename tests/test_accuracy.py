@@ -33,7 +33,7 @@ def test_code_is_as_accurate_as_promised(name: str) -> None:
     }
     for m in measured:
         assert m.ulps <= 16, str(m)
-        if m.function == "predict":
+        if m.function == "predict" and (m.target, m.dtype) != ("numba", "float32"):  # whose sums are in float32 too
             assert m.relative <= (1e-11 if m.dtype == "float64" else 2e-6), str(m)
 
 

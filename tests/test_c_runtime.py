@@ -96,11 +96,11 @@ def test_c_agrees_with_numpy(name: str) -> None:
     for d in (1, 2, 3, 10, 100):
         theta = scores(d)
         p = c.predict(theta)
-        np.testing.assert_allclose(p, reg.predict(theta), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(p, reg.predict(theta, target="numpy"), rtol=0, atol=1e-13)
         np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=0, atol=1e-14)
         for y in (rng.integers(d, size=len(theta)), rng.dirichlet(np.ones(d), size=len(theta))):
             loss, grad = c.value_and_grad(theta, y)
-            expected, slope = reg.value_and_grad(theta, y)
+            expected, slope = reg.value_and_grad(theta, y, target="numpy")
             assert (np.abs(loss - expected) <= 1e-12 * np.maximum(1.0, expected)).all()
             np.testing.assert_allclose(grad, slope, rtol=0, atol=1e-13)
 
@@ -111,9 +111,9 @@ def test_float(name: str) -> None:
     theta = scores(10).astype(np.float32)
     p = c.predict(theta)
     assert p.dtype == np.float32
-    np.testing.assert_allclose(p, reg.predict(theta), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(p, reg.predict(theta, target="numpy"), rtol=0, atol=1e-7)
     loss, grad = c.value_and_grad(theta, np.zeros(len(theta), int))
-    expected, slope = reg.value_and_grad(theta, np.zeros(len(theta), int))
+    expected, slope = reg.value_and_grad(theta, np.zeros(len(theta), int), target="numpy")
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
     np.testing.assert_allclose(grad, slope, rtol=0, atol=1e-7)
 
@@ -125,9 +125,9 @@ def test_masks_and_infinities(name: str) -> None:
     theta = np.array(
         [[0.0, -inf, 0.2], [inf, 0.0, inf], [-inf] * 3, [nan, 0.0, 1.0], [-inf, -inf, 3.0], [1e308, -1e308, 0.0]]
     )
-    np.testing.assert_allclose(c.predict(theta), reg.predict(theta), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(c.predict(theta), reg.predict(theta, target="numpy"), rtol=0, atol=1e-14)
     labels = np.array([1, 0, 0, 0, 2, 0])
-    np.testing.assert_allclose(c.value_and_grad(theta, labels)[0], reg.loss(theta, labels), rtol=1e-12)
+    np.testing.assert_allclose(c.value_and_grad(theta, labels)[0], reg.loss(theta, labels, target="numpy"), rtol=1e-12)
 
 
 def test_the_margin_is_exact() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import sympy
 
+from ..domains import SIMPLEX
+from ..errors import UnsupportedError
 from ..program import Program, Scalar
 from ..rewrite import expm1, log1p, ndtr, wrightomega
 from .printer import Table, lines
@@ -88,6 +90,8 @@ All functions are re-entrant, allocate nothing and need only libm. Compile with 
 
 def source(program: Program, header: Sequence[str]) -> str:
     """The text of a C99 file; UnsupportedError where a function of the entropy has no C code."""
+    if program.domain != SIMPLEX:
+        raise UnsupportedError(f"there is no C code for the domain {program.domain} yet; use the target 'numpy'")
     functions = _functions(program)
     helpers = [text for name, text in HELPERS.items() if f"{name}(" in functions]
     kernel = resources.files("fysym.runtime").joinpath("kernel.c").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
@@ -74,6 +75,8 @@ class Plan:
 def plan(program: Program) -> Plan:
     """The family of the kernel; UnsupportedError where there is none."""
     ends = program.ends
+    if program.domain != SIMPLEX:
+        raise UnsupportedError(f"the domain is {program.domain}")
     if program.exponential is not None:
         return Plan("exponential", "closed form, one pass: q is an exponential")
     if program.kinks:

@@ -10,10 +10,11 @@ from typing import Any
 
 import sympy
 
+from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..program import Program, Scalar
 from ..runtime import numpy as runtime
-from ..runtime import numpy_inverse
+from ..runtime import numpy_domain, numpy_inverse
 from .printer import lines
 
 MARK = "# -- emitted from here --\n"
@@ -38,8 +39,8 @@ def self_check() -> None:
         theta, expected = np.array(theta), np.array(expected)
         p = predict(theta)
         assert np.abs(p - expected).max() <= allowed, (theta, p, expected)
-        assert abs(p.sum() - 1.0) <= 1e-14, (theta, p.sum())
-        y = np.full(len(theta), 1.0 / len(theta))
+        assert abs(p.sum() - expected.sum()) <= len(theta) * allowed, (theta, p.sum())
+        y = np.full(len(theta), expected.mean())
         direction = np.linspace(-1.0, 1.0, len(theta))
         ahead, behind = (loss(theta + step * direction, y) for step in (1e-6, -1e-6))
         slope_of_loss = float(grad(theta, y) @ direction)
@@ -75,11 +76,12 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         '    """Scores, labels or probabilities have a wrong shape, type or value."""',
         "",
         "",
-        *(_inlined(part) for part in (runtime, *([numpy_inverse] if program.inverse is None else []))),
+        *(_inlined(part) for part in parts_of(program)),
         "# The entropy: g = -h, its derivatives, and q, the inverse of g'.",
         "",
         scalars,
         "",
+        *([] if program.domain == SIMPLEX else [f"TOTAL = F.total = {program.domain.total!r}", ""]),
         "KERNEL = Kernel(F)",
         *(f"{name} = KERNEL.{name}" for name in METHODS),
         "",
@@ -90,6 +92,14 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         SELF_CHECK,
     ]
     return "\n".join(parts)
+
+
+def parts_of(program: Program) -> list[types.ModuleType]:
+    """The runtime modules that a program needs; the domain's functions take the place of the simplex's."""
+    parts = [runtime]
+    if program.domain != SIMPLEX:
+        parts.append(numpy_domain)
+    return parts if program.inverse is not None else [*parts, numpy_inverse]
 
 
 def load(text: str, name: str) -> types.ModuleType:

@@ -1,0 +1,295 @@
+"""One function for each command: parsed options in, an Answer out."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..catalog import ENTRIES
+from ..emit import TARGETS
+from ..errors import FysymError, NotConcaveError, ParameterError, ParseError, UndecidedError
+from . import COMMANDS, EXIT_UNDECIDED, exit_code
+
+if TYPE_CHECKING:
+    from ..regularizer import Regularizer
+
+
+@dataclass
+class Answer:
+    """What a command found: in words, as data, and remarks that belong on stderr."""
+
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    code: int = 0
+    painted: bool = False
+
+
+def check(options: argparse.Namespace) -> Answer:
+    reg = read(options.entropy, options)
+    return Answer(reg.report(format=options.format), summary(reg), painted=options.format == "text")
+
+
+def margin(options: argparse.Namespace) -> Answer:
+    reg = read(options.entropy, options)
+    fact = reg.fact("margin")
+    if fact is None:
+        why = reg.derivation.theory.undetermined.get("margin", "the margin is undetermined")
+        return Answer("", {"margin": None, "reason": why}, [why], EXIT_UNDECIDED)
+    text = shown_margin(reg)
+    notes = [fact.evidence] if text == "none" else []
+    return Answer(text, {"margin": None if text == "none" else text, **as_data(fact)}, notes)
+
+
+def emit(options: argparse.Namespace) -> Answer:
+    target = options.target or ("c" if str(options.output).endswith(".c") else "numpy")
+    if target not in TARGETS:
+        close = difflib.get_close_matches(target, TARGETS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"the targets are {', '.join(TARGETS)}"
+        raise FysymError(f"there is no target {target!r}; {hint}")
+    source = bound(read(options.entropy, options)).source(target)
+    data = {"target": target, "source": source}
+    if options.output is None:
+        return Answer(source.rstrip("\n"), data)
+    write(options.output, lambda path: path.write_text(source))
+    return Answer("", data, [f"wrote {options.output}, {source.count(chr(10))} lines"])
+
+
+def plot(options: argparse.Namespace) -> Answer:
+    from .. import plot as plots
+
+    regs = read_all(options.entropies, options)
+    for reg in regs:
+        bound(reg)
+    if options.triangle:
+        figure = plots.simplex(*regs)
+    else:
+        figure = regs[0].plot() if len(regs) == 1 else plots.compare(*regs)
+    write(options.output, lambda path: plots.save(figure, path))
+    return Answer("", notes=[f"wrote {options.output}"])
+
+
+def catalog(options: argparse.Namespace) -> Answer:
+    if options.name is not None and options.name not in ENTRIES:
+        raise FysymError(f"the catalog has no entropy called {options.name!r}; {_hint(options.name, ENTRIES)}")
+    chosen = {name: entry for name, entry in ENTRIES.items() if options.name in (None, name)}
+    rows = [["name", "h(t)", "parameters", "where it comes from"]]
+    for name, entry in chosen.items():
+        rows.append([name, entry.expression, ", ".join(entry.params.values()), entry.reference])
+    data = {n: {"h": e.expression, "parameters": e.params, "reference": e.reference} for n, e in chosen.items()}
+    return Answer(table(rows), {"entropies": data})
+
+
+def compare(options: argparse.Namespace) -> Answer:
+    rows = [["entropy", "margin", "sparsity", "smoothness", *([] if options.no_speed else ["speed"])]]
+    answer = Answer("", {"entropies": []})
+    _refuse_unknown_values(options.entropies, options)
+    for text in options.entropies:
+        try:
+            reg = read(text, options, loose=True)
+        except FysymError as error:
+            answer.notes.append(f"{text.strip()}: {error}")
+            answer.code = answer.code or exit_code(error)
+            verdict = {1: "refuted", 2: "not read", 3: "undecided"}[exit_code(error)]
+            rows.append([text.strip(), verdict, *["-"] * (len(rows[0]) - 2)])
+            answer.data["entropies"].append({"h": text.strip(), "verdict": verdict, **problem(error)})
+            continue
+        speed = {} if options.no_speed else _speed(reg)
+        smooth = "depends" if reg.smoothness is None else str(reg.smoothness)
+        row = [_title(text.strip(), options), shown_margin(reg), reg.sparsity or "depends", smooth]
+        rows.append([*row, *([] if options.no_speed else [speed["words"]])])
+        answer.data["entropies"].append({**summary(reg), "speed": speed.get("microseconds")})
+    answer.text = table(rows)
+    if not options.no_speed:
+        answer.notes.append("speed: for one prediction from 1000 scores, and against NumPy's softmax")
+    return answer
+
+
+def studio(options: argparse.Namespace) -> Answer:
+    from . import launch
+
+    return Answer("", code=launch.studio(options.entropy, options.port, not options.no_browser))
+
+
+def completion(options: argparse.Namespace) -> Answer:
+    from .completion import script
+
+    return Answer(script(options.shell))
+
+
+# Entropies
+
+
+def read(text: str, options: argparse.Namespace, loose: bool = False) -> Regularizer:
+    """The entropy of a name or an expression, with the ranges and values of the options.
+
+    `loose` leaves out those of parameters that it does not have, which belong to another entropy.
+    """
+    text = text.strip()
+    _refuse_words(text)
+    from ..compiler import compile
+    from ..parse import names_in, parse_expression
+    from ..ranges import name_in_range
+
+    entry = ENTRIES.get(text)
+    expression = entry.expression if entry else text
+    present = names_in(expression) if loose else None
+    params: dict[str, Any] = dict(entry.params) if entry else {}
+    params.update({name: span for span in options.where if (name := name_in_range(span)) in (present or {name})})
+    extra = domain_argument(options.domain)
+    if getattr(options, "strict", False):
+        extra["strict"] = True
+    reg = compile(expression, params=params, deadline=options.deadline, name=text if entry else None, **extra)
+    values = {name: parse_expression(value) for name, value in assignments(options) if name in (present or {name})}
+    return reg.bind(**values)
+
+
+def read_all(texts: list[str], options: argparse.Namespace) -> list[Regularizer]:
+    _refuse_unknown_values(texts, options)
+    return [read(text, options, loose=len(texts) > 1) for text in texts]
+
+
+def assignments(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The values of --set."""
+    found = []
+    for item in options.set:
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name.isidentifier() or not value:
+            raise ParameterError(f"--set {item!r} is not NAME=VALUE; write for example --set alpha=1.5")
+        found.append((name, value))
+    return found
+
+
+def domain_argument(domain: str | None) -> dict[str, Any]:
+    """The domain as the compiler takes it: a name, or budget(k)."""
+    from ..domains import budget
+
+    if domain is None:
+        return {}
+    amount = re.fullmatch(r"budget\(\s*([0-9.]+)\s*\)", domain.strip())
+    try:
+        return {"domain": budget(float(amount[1])) if amount else domain.strip()}
+    except ValueError:
+        raise FysymError(f"{domain} is not a budget; write for example --domain 'budget(2)'") from None
+
+
+def bound(reg: Regularizer) -> Regularizer:
+    """The same, unless parameters are free."""
+    if reg.params:
+        example = " ".join(f"--set {name}=..." for name in reg.params)
+        ranges = "; ".join(reg.params.values())
+        raise ParameterError(f"{reg.name or reg.h} is a family: give {example}; ranges: {ranges}")
+    return reg
+
+
+def _refuse_words(text: str) -> None:
+    """A single word that is not in the catalog is a slip: alone, it would be an affine h."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9-]+", text) and text not in ENTRIES:
+        raise FysymError(
+            f"{text!r} is neither a command, nor an entropy of the catalog, nor an expression in t; "
+            + _hint(text, [*COMMANDS, *ENTRIES])
+        )
+
+
+def _refuse_unknown_values(texts: list[str], options: argparse.Namespace) -> None:
+    """Values and ranges that no entropy has a use for."""
+    from ..parse import names_in
+    from ..ranges import name_in_range
+
+    present: set[str] = set()
+    for text in texts:
+        present |= names_in(ENTRIES[text.strip()].expression if text.strip() in ENTRIES else text)
+    for name in [*(name for name, _ in assignments(options)), *map(name_in_range, options.where)]:
+        if name not in present:
+            raise ParameterError(f"no entropy here has a parameter called {name}")
+
+
+def _hint(text: str, known: Any) -> str:
+    close = difflib.get_close_matches(text, known, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else "`fysym catalog` lists the names"
+
+
+# Answers
+
+
+def summary(reg: Regularizer) -> dict[str, Any]:
+    """A regularizer as plain data."""
+    program = reg.derivation.program
+    return {
+        "name": reg.name,
+        "variable": str(reg.variable),
+        "h": str(reg.h),
+        "dh": str(reg.dh),
+        "d2h": str(reg.d2h),
+        "inverse": None if reg.inverse is None else str(reg.inverse),
+        "parameters": reg.params,
+        "facts": {fact.name: as_data(fact) for fact in reg.facts},
+        "undetermined": dict(reg.derivation.theory.undetermined),
+        "solver": None if program is None else program.solver,
+    }
+
+
+def as_data(fact: Any) -> dict[str, Any]:
+    """A fact as plain data; `number` is there where the value is a finite number."""
+    plain = fact.value is None or isinstance(fact.value, (bool, str))
+    finite = not plain and fact.value.is_number and fact.value.is_finite
+    return {
+        "value": fact.value if plain else str(fact.value),
+        "number": float(fact.value) if finite else None,
+        "status": fact.status,
+        "evidence": fact.evidence,
+    }
+
+
+def problem(error: FysymError) -> dict[str, Any]:
+    """An error as plain data."""
+    data: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+    if isinstance(error, ParseError):
+        data |= {"position": error.position}
+    elif isinstance(error, NotConcaveError):
+        parameters = {name: str(value) for name, value in error.parameters.items()}
+        culprit = None if error.culprit is None else str(error.culprit)
+        data |= {"witness": str(error.witness), "parameters": parameters, "culprit": culprit}
+    elif isinstance(error, UndecidedError):
+        data |= {"interval": error.interval}
+    return data
+
+
+def _title(text: str, options: argparse.Namespace) -> str:
+    """What was typed, with the values that were set in it."""
+    from ..parse import names_in
+
+    present = names_in(ENTRIES[text].expression if text in ENTRIES else text)
+    return ", ".join([text, *(f"{name} = {value}" for name, value in assignments(options) if name in present)])
+
+
+def shown_margin(reg: Regularizer) -> str:
+    if reg.margin is None:
+        return "depends"
+    return "none" if reg.margin.is_infinite else str(reg.margin)
+
+
+def table(rows: list[list[str]]) -> str:
+    """Columns, each as wide as its widest entry."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def write(output: str, by: Any) -> None:
+    """Write a file, or say why it cannot be written."""
+    try:
+        by(Path(output))
+    except OSError as error:
+        raise FysymError(f"{output} cannot be written: {error.strerror or error}; give another -o FILE") from None
+
+
+def _speed(reg: Regularizer) -> dict[str, Any]:
+    from . import speed
+
+    if reg.params:
+        return {"words": f"set {', '.join(reg.params)} first"}
+    return speed.measured(reg)

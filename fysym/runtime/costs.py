@@ -1,0 +1,45 @@
+"""Cost augmentation: scores to which the cost of predicting each class has been added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+
+def augmented(module: Any, theta: Any, y: Any, cost: Any, axis: int) -> tuple[Any, Any]:
+    """theta + c, and <c, y> for each row; what c is depends on `cost`:
+
+    "zero-one"         1 - y: every class but the label's own costs 1
+    a vector (d,)      the same costs for every row
+    a matrix (d, d)    row k holds the costs when the label is k (y times the matrix for proportions)
+    the shape of theta the costs themselves
+    """
+    with np.errstate(all="ignore"):
+        given = module.as_rows(theta, axis)
+        wanted = module.targets(y, given)
+        costs = _rows(module, cost, wanted, given)
+        return module.back(given, given.rows + costs), module.back_batch(given, (costs * wanted).sum(axis=1))
+
+
+def _rows(module: Any, cost: Any, wanted: Any, given: Any) -> Any:
+    d = wanted.shape[1]
+    if isinstance(cost, str):
+        if cost != "zero-one":
+            raise InputError(f'cost must be "zero-one", a vector or a matrix, not {cost!r}')
+        return 1.0 - wanted
+    try:
+        array = np.asarray(cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f'cost must be "zero-one", a vector or a matrix of numbers: {error}') from None
+    if not np.isfinite(array).all():
+        raise InputError("cost must be finite; mask a class by a score of -inf")
+    if array.shape == (d, d):
+        return wanted @ array
+    if array.shape == (d,):
+        return np.broadcast_to(array, wanted.shape)
+    if array.shape == given.shape:
+        return module.as_rows(array, given.axis, "cost").rows
+    raise InputError(f"cost has shape {array.shape}; it must be ({d},), ({d}, {d}) or that of theta, {given.shape}")

@@ -1,0 +1,218 @@
+"""The cube and budgets: against closed forms, direct optimisation and the simplex, with the same edge contract."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fysym
+
+ENTROPIES = {
+    "gini": "t*(1 - t)/2",
+    "shannon": "-t*log(t)",
+    "fermi_dirac": "-t*log(t) - (1 - t)*log(1 - t)",
+    "tsallis": "(t - t**(3/2))*4/3",
+    "gini_sine": "t*(1 - t) + sin(pi*t)/pi",
+    "skewed": "log(1 + t) - 3*t/4",
+}
+DOMAINS = {
+    "cube": "cube",
+    "budget 2": fysym.budget(2),
+    "budget 1.5": fysym.budget(1.5),
+    "budget 1/2": fysym.budget(0.5),
+}
+_compiled: dict[Any, Any] = {}
+
+
+def compiled(entropy: str, domain: str) -> Any:
+    key = entropy, domain
+    if key not in _compiled:
+        _compiled[key] = fysym.compile(ENTROPIES[entropy], domain=DOMAINS[domain])
+    return _compiled[key]
+
+
+def total(domain: str) -> float | None:
+    where = DOMAINS[domain]
+    return None if isinstance(where, str) else where.total
+
+
+each = pytest.mark.parametrize("entropy", ENTROPIES)
+everywhere = pytest.mark.parametrize("domain", DOMAINS)
+
+
+def scores(count: int = 5, d: int = 6) -> np.ndarray:
+    return np.random.default_rng(5).normal(size=(count, d))
+
+
+@each
+@everywhere
+def test_predictions_solve_the_optimality_conditions(entropy: str, domain: str) -> None:
+    reg = compiled(entropy, domain)
+    theta = scores()
+    p, tau = reg.predict(theta), np.asarray(reg.threshold(theta))[:, None]
+    assert ((p >= 0) & (p <= 1)).all()
+    if total(domain) is None:
+        assert (tau == 0).all()
+    else:
+        np.testing.assert_allclose(p.sum(axis=1), total(domain), rtol=1e-14)
+    t = reg.variable
+    slope = sympy.lambdify(t, reg.dh, "numpy")
+    inner = (p > 1e-12) & (p < 1 - 1e-9)
+    rest = theta - tau + slope(np.clip(p, 1e-300, 1 - 1e-16))
+    assert np.abs(rest[inner]).max(initial=0) <= 1e-12
+    at_zero, at_one = (float(x) for x in reg.slopes)
+    assert (theta - tau)[p == 0].max(initial=-math.inf) <= -at_zero + 1e-12
+    assert (theta - tau)[p == 1].min(initial=math.inf) >= -at_one - 1e-12
+
+
+@pytest.mark.parametrize("entropy", ["gini", "fermi_dirac", "skewed"])
+@everywhere
+def test_predictions_agree_with_direct_optimisation(entropy: str, domain: str) -> None:
+    reg = compiled(entropy, domain)
+    h = sympy.lambdify(reg.variable, sympy.sympify(ENTROPIES[entropy]).subs(sympy.Symbol("t"), reg.variable), "numpy")
+    for theta in scores(2, 4):
+        size = total(domain)
+        rules = [] if size is None else [{"type": "eq", "fun": lambda p, size=size: p.sum() - size}]
+        found = scipy.optimize.minimize(
+            lambda p, theta=theta: -(theta @ p) - h(p).sum(),
+            np.full(4, 0.5 if size is None else size / 4),
+            bounds=[(1e-12, 1 - 1e-12)] * 4,
+            constraints=rules,
+            method="SLSQP",
+            options={"ftol": 1e-16, "maxiter": 1000},
+        )
+        np.testing.assert_allclose(reg.predict(theta), found.x, atol=2e-7)
+        assert reg.conjugate(theta) - reg.entropy(reg.predict(theta)) == pytest.approx(theta @ reg.predict(theta))
+
+
+def test_the_cube_of_fermi_dirac_is_one_sigmoid_for_each_class() -> None:
+    reg = compiled("fermi_dirac", "cube")
+    theta = np.array([[-800.0, -3.0, 0.0, 2.0, 50.0, math.inf, -math.inf]])
+    np.testing.assert_allclose(reg.predict(theta), scipy.special.expit(theta), rtol=1e-15)
+    y = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    expected = (np.logaddexp(0, theta[0, :5]) - theta[0, :5] * y).sum()
+    assert reg.loss(theta[0, :5], y) == pytest.approx(expected, rel=1e-14)
+    assert reg.loss([1.0, -2.0, 3.0], 1) == pytest.approx(np.logaddexp(0, [1.0, 2.0, 3.0]).sum(), rel=1e-14)
+
+
+def test_an_affine_term_matters_on_the_cube_only() -> None:
+    theta = scores()
+    plain, tilted = ("t*(1 - t)/2", "t*(1 - t)/2 + 3*t/4 - 2")
+    for where in ("simplex", fysym.budget(2)):
+        one, two = (fysym.compile(h, domain=where) for h in (plain, tilted))
+        np.testing.assert_allclose(one.predict(theta), two.predict(theta), rtol=0, atol=1e-15)
+        assert one.margin == two.margin == 1
+    one, two = (fysym.compile(h, domain="cube") for h in (plain, tilted))
+    np.testing.assert_allclose(two.predict(theta), one.predict(theta + 0.75), rtol=0, atol=1e-15)
+    assert two.slopes == (sympy.Rational(5, 4), sympy.Rational(1, 4)) and two.margin is None
+    assert "not applicable on the cube" in two.report()
+
+
+def test_the_example_of_the_budget() -> None:
+    reg = fysym.compile("t*(1 - t)/2", domain=fysym.budget(2))
+    assert reg.predict([0, 0.25, 0.5, 0.75, 1]).tolist() == [0, 0.125, 0.375, 0.625, 0.875]
+    assert fysym.compile("t*(1 - t)/2", domain=fysym.budget(1)).derivation.entropy.domain == fysym.domains.SIMPLEX
+    for entropy in ("gini", "shannon", "gini_sine"):
+        assert compiled(entropy, "budget 2").predict([0.3, -0.1]).tolist() == [1, 1]
+    all_of_them = fysym.compile("-t*log(t)", domain=fysym.budget(6))
+    np.testing.assert_array_equal(all_of_them.predict(scores()), 1)
+
+
+@each
+@everywhere
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_losses_are_non_negative_and_have_the_gradient(entropy: str, domain: str, data: st.DataObject) -> None:
+    reg = compiled(entropy, domain)
+    d = data.draw(st.integers(3, 7))
+    theta = np.array(data.draw(st.lists(st.floats(-4, 4), min_size=d, max_size=d)))
+    size = total(domain)
+    shares = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=d, max_size=d)))
+    y = shares if size is None else np.full(d, size / d)
+    loss, grad = reg.value_and_grad(theta, y)
+    assert loss >= 0
+    np.testing.assert_array_equal(grad, reg.predict(theta) - y)
+    direction = np.linspace(-1, 1, d)
+    ahead, behind = (reg.loss(theta + step * direction, y) for step in (1e-6, -1e-6))
+    assert (ahead - behind) / 2e-6 == pytest.approx(grad @ direction, abs=1e-5)
+    np.testing.assert_allclose(reg.loss(theta, reg.predict(theta)), 0, atol=1e-12)
+
+
+@each
+@everywhere
+def test_derivatives_agree_with_differences(entropy: str, domain: str) -> None:
+    reg = compiled(entropy, domain)
+    theta, v = scores(1)[0], np.linspace(-1, 1, 6)
+    numeric = (reg.predict(theta + 1e-6 * v) - reg.predict(theta - 1e-6 * v)) / 2e-6
+    np.testing.assert_allclose(reg.jvp(theta, v), numeric, atol=1e-6)
+    np.testing.assert_allclose(reg.jacobian(theta) @ v, reg.jvp(theta, v), atol=1e-12)
+
+
+@pytest.mark.parametrize("entropy", ["gini", "fermi_dirac", "tsallis", "gini_sine"])
+@pytest.mark.parametrize("domain", ["cube", "budget 2", "budget 1/2"])
+def test_code_is_as_accurate_as_on_the_simplex(entropy: str, domain: str) -> None:
+    for m in compiled(entropy, domain).accuracy():
+        assert m.ulps <= 16, str(m)
+        if m.function == "predict":
+            assert m.relative <= (1e-11 if m.dtype == "float64" else 2e-6), str(m)
+
+
+@everywhere
+def test_edges_of_the_input(domain: str) -> None:
+    reg = compiled("gini", domain)
+    theta = scores()
+    theta[1, 2] = np.nan
+    theta[2, 1:3] = -np.inf
+    theta[3, 4] = np.inf
+    p = reg.predict(theta)
+    assert (p[2, 1:3] == 0).all() and p[3, 4] == min(1, total(domain) or 1)
+    np.testing.assert_array_equal(p[[0, 4]], reg.predict(scores()[[0, 4]]))
+    if total(domain) is None:
+        assert np.isnan(p[1]).tolist() == [False, False, True, False, False, False]
+    else:
+        assert np.isnan(p[1]).all()
+        np.testing.assert_allclose(np.delete(p, 1, 0).sum(axis=1), total(domain), rtol=1e-14)
+    assert reg.predict(scores().astype(np.float32)).dtype == np.float32
+    np.testing.assert_array_equal(reg.predict(scores().T, axis=0), reg.predict(scores()).T)
+    assert reg.predict(np.zeros((0, 4))).shape == (0, 4)
+    for bad in (np.full(6, 2.0), np.full(6, -0.1), np.full(6, np.nan)):
+        with pytest.raises(fysym.InputError, match="between 0 and 1"):
+            reg.loss(scores()[0], bad)
+
+
+def test_errors_of_domains_teach() -> None:
+    with pytest.raises(fysym.ParameterError, match=r'there is no domain .circle.; the domains are "simplex"'):
+        fysym.compile("t*(1 - t)", domain="circle")
+    for k in (0, -1, math.nan, math.inf, "2", True):
+        with pytest.raises(fysym.ParameterError, match="a budget must be a positive number"):
+            fysym.budget(k)  # type: ignore[arg-type]
+    reg = compiled("gini", "budget 2")
+    with pytest.raises(fysym.InputError, match="a total of 2 needs as many classes; theta has 1"):
+        reg.predict([1.0])
+    with pytest.raises(fysym.InputError, match="that sum to 2, not labels"):
+        reg.loss([1.0, 2.0, 3.0], 1)
+    with pytest.raises(fysym.InputError, match="must sum to 2: the vector sums to 1"):
+        reg.loss([1.0, 2.0, 3.0], [1.0, 0.0, 0.0])
+    with pytest.raises(fysym.UnsupportedError, match="no C code for the domain"):
+        reg.source("c")
+
+
+@everywhere
+def test_emitted_modules_check_themselves(domain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(compiled("gini_sine", domain).source(), "emitted", "exec"), space)
+    assert "self-check passed" in capsys.readouterr().out
+
+
+def test_families_keep_their_domain() -> None:
+    family = fysym.compile("(t - t**a)/(a*(a - 1))", params={"a": "a > 1"}, domain=fysym.budget(2))
+    theta = scores()
+    np.testing.assert_allclose(family.predict(theta, a=2), compiled("gini", "budget 2").predict(theta), atol=1e-15)
