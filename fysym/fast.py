@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,15 @@ def describe(program: Program) -> str:
     from .emit import numba as emitter
 
     try:
-        emitter.source(program, "label", 64)
-        return emitter.plan(program).words
+        emitter.source(program, "predict", 64)
+        words = emitter.plan(program).words
     except UnsupportedError as error:
         return f"none ({error}); the NumPy code is used"
+    try:
+        emitter.source(program, "label", 64)
+    except UnsupportedError as error:
+        words += f"; losses by the NumPy code ({error})"
+    return words
 
 
 def source(program: Program, header: Sequence[str]) -> str:
@@ -50,10 +56,11 @@ def kernel(program: Program, module: Any) -> Any:
     from .emit import numba as emitter
 
     try:
-        emitter.plan(program)
-        texts = {(kind, bits): emitter.source(program, kind, bits) for kind in emitter.KINDS for bits in (64, 32)}
+        emitter.source(program, "predict", 64)
     except UnsupportedError as error:
         return str(error)
     from .runtime.numba import Kernel
 
-    return Kernel(lambda kind, bits: texts[kind, bits], module)
+    return Kernel(
+        functools.partial(emitter.source, program), module, functools.partial(emitter.rows_of_scratch, program)
+    )

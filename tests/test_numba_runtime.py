@@ -270,3 +270,25 @@ def test_importing_brings_neither() -> None:
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+def test_long_rows_need_little_scratch() -> None:
+    """Scratch for the candidates of a long row, not for all of its entries; rows with more candidates still work."""
+    from fysym.runtime import numba as runtime
+
+    d = 90000
+    theta = np.random.default_rng(0).normal(0.0, 2.0, size=(2, d))
+    for name in ("gini", "fermi_dirac"):
+        reg = member(name)
+        reg.predict(theta[:, :3], target="numba")
+        before = runtime.scratch.size
+        exact = reg.predict(theta, target="numpy")
+        np.testing.assert_allclose(reg.predict(theta, target="numba"), exact, rtol=1e-9, atol=1e-15)
+        assert runtime.scratch.size <= max(before, 2**20)
+    flat = np.zeros((2, d))
+    flat[0, 5] = 1e-7
+    reg = member("gini")
+    np.testing.assert_allclose(reg.predict(flat, target="numba"), reg.predict(flat, target="numpy"), rtol=1e-9)
+    loss, grad = reg.value_and_grad(flat, [5, 0], target="numba")
+    np.testing.assert_allclose(loss, reg.loss(flat, [5, 0], target="numpy"), rtol=1e-12)
+    assert np.abs(grad.sum(axis=1)).max() <= 1e-12

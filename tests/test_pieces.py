@@ -22,9 +22,11 @@ def test_no_row_depends_on_others(name: str, dtype: Any) -> None:
         theta = (rng.normal(size=(n, d)) * rng.choice([1e-3, 1.0, 3.0], size=(n, 1))).astype(dtype)
         theta[1, : d // 2] = -np.inf
         theta[2, 0] = np.nan
+        theta[0, [1, d - 1]] = np.inf
         labels = np.full(n, d - 1)
         p = reg.predict(theta, target="numpy")
         loss, grad = reg.value_and_grad(theta, labels, target="numpy")
+        np.testing.assert_array_equal(p[0, [1, d - 1]], 0.5)
         for i in (0, 1, 2, n - 1):
             np.testing.assert_array_equal(reg.predict(theta[i], target="numpy"), p[i])
             alone = reg.value_and_grad(theta[i], d - 1, target="numpy")

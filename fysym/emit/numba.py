@@ -19,7 +19,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
-from ..rewrite import expm1, log1p, ndtr
+from ..rewrite import expm1, log1p, ndtr, safe
 from . import numba_table
 from . import numba_templates as text
 from .printer import Table, assignments
@@ -98,6 +98,14 @@ def plan(program: Program) -> Plan:
     return Plan("dense", "Newton for the logarithm of the excess, over the whole row")
 
 
+def rows_of_scratch(program: Program, kind: str) -> tuple[int, bool]:
+    """How many rows of floats a kernel works in, and whether rows with few candidates need less than d of each."""
+    family = plan(program).family
+    if kind == "jvp":
+        return 3, False
+    return (3, True) if family in ("convex", "safe") else (1 if family != "exponential" else 3, False)
+
+
 def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
     """(rate, R) when q(s) = R(exp(rate s)) with R rational."""
     rates = {sympy.diff(e.args[0], SLOPE) for e in expr.atoms(sympy.exp) if e.has(SLOPE)}
@@ -130,7 +138,7 @@ def source(program: Program, kind: str, bits: int) -> str:
     constants = [f"ANCHOR = F({ends['anchor']!r})"]
     functions = ""
     if family == "exponential":
-        solve, label_loss = _exponential(program, kind, constants), EXPONENTIAL_LABEL
+        solve, label_loss = _exponential(program, kind, constants), text.EXPONENTIAL_LABEL.strip()
     elif family in ("convex", "safe"):
         solve = text.MARGIN
         places |= _margin(program, family, bits, constants)
@@ -139,13 +147,15 @@ def source(program: Program, kind: str, bits: int) -> str:
         solve, functions = text.DENSE, text.AT_TOP
         places |= _dense(program, family, bits, constants)
         label_loss = "store1(loss, i, label_loss(x, src, out, base, d, m, c, cl, at))"
-    after, alone = "", ""
+    after, alone, each, last = "", "", "", ""
     if kind in ("label", "proportions"):
         functions += text.VALUE
         places |= _value(program)
         start = "c = m - MARGIN\ncl = (m - c) - MARGIN\n"
         if kind == "label":
-            functions += "" if family == "exponential" else text.LABEL
+            functions += text.LOGARITHMS if family == "exponential" else text.LABEL
+            if family == "exponential":
+                each, last = text.EXPONENTIAL_EACH, text.EXPONENTIAL_LAST
             after = text.AFTER_LABEL.replace("{label_loss}", label_loss)
             alone = text.AFTER_LABEL.replace("{label_loss}", "store1(loss, i, m - at)")
         else:
@@ -160,11 +170,8 @@ def source(program: Program, kind: str, bits: int) -> str:
         places["weight"] = assignments({"w": _weight_of(program)}, P, "p", VECTOR)
         after = "directional(out, base, y, wbuf, pbuf, d)"
         alone = "row_fill(out, base, d, ZERO)"
-    places |= {"after": after, "alone": alone, "constants": constants}
+    places |= {"after": after, "alone": alone, "each": each, "last": last, "constants": constants}
     return filled(text.HEAD + "\n{constants}\n" + functions + text.KERNEL, {"solve": solve, **places})
-
-
-EXPONENTIAL_LABEL = "store1(loss, i, F(vlog1p(D(rest)) / D(RATE) + (D(m) - D(at))))"
 
 
 def _exponential(program: Program, kind: str, constants: list[str]) -> str:
@@ -238,7 +245,7 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         number = float(rate)
         return places | {
             "prepared": f"vexpup((v - m) * {number!r})",
-            "threshold": f"factor = F(vexp(D(u) * {-number!r} - {shift * math.log(2.0)!r}))",
+            "threshold": f"factor = F(vexp(D(u) * {-number!r}) * {2.0**-shift!r})",
             "argument": "b = e * factor",
             "q": _cheapest(ratio, Y, "b", rate * Y, program),
             "keep": "p = vatmost(p, ONE)",
@@ -333,8 +340,24 @@ def _value(program: Program) -> dict[str, Any]:
         "value": vector,
         "scalar_value": scalar,
         "scalar_covalue": co,
-        "psi": [*vector, "psi = vwhere_pos(t, vatleast(s * t - g, ZERO))"],
+        "psi": [*_psi(program, vector), "psi = vwhere_pos(t, vatleast(psi, ZERO))"],
     }
+
+
+def _psi(program: Program, value: list[str]) -> list[str]:
+    """s t - g(t), in t alone where t g' - g is cheaper than g and a sum of positive terms, which cannot cancel."""
+    t = program.value.argument
+    plain = program.value.expr.replace(log1p, lambda x: sympy.log(1 + x)).replace(expm1, lambda x: sympy.exp(x) - 1)
+    try:
+        found = sympy.expand(sympy.cancel(sympy.expand(t * sympy.diff(plain, t) - plain)))
+        terms = [sympy.lambdify(t, term, "math") for term in sympy.Add.make_args(found)]
+        if all(term(x) >= 0.0 for term in terms for x in (1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999)):
+            statements = [value[0], *assignments({"psi": safe(found, t).subs(t, P)}, P, "p", VECTOR)]
+            if "np." not in "".join(statements) and cost(statements) < cost(value):
+                return statements
+    except Exception:  # no derivative, or no code for it: only not cheaper
+        pass
+    return [*value, "psi = s * t - g"]
 
 
 def filled(template: str, places: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 A kernel solves rows lo..hi of x (rows `stride` apart) into rows of out, with scratch of its thread's own. c + cl is the
 score whose rise is 0, as a sum of two floats: a score next to the cut-off then keeps all its digits. NaN in a row makes
-its sums NaN, which is what marks the row; rows with +inf are counted, filled with NaN and left to the caller.
+its sums NaN, which is what marks the row; rows with +inf, and those with more candidates than there is room for (cap of
+them, where cap < d), are counted, filled with NaN and left to the caller.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TINY, BELOW = F({tiny}), F({below})
 POINTER = types.CPointer({float})
 INDEX = types.CPointer(types.int32)
 LABEL = types.CPointer(types.int64)
-SIGNATURE = intp(POINTER, POINTER, POINTER, INDEX, POINTER, LABEL, POINTER, intp, intp, intp, intp, float64)
+SIGNATURE = intp(POINTER, POINTER, POINTER, INDEX, POINTER, LABEL, POINTER, intp, intp, intp, intp, float64, intp)
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -60,13 +61,14 @@ def row_fill(out, base, d, value):
 KERNEL = """
 
 @njit(SIGNATURE, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def run(x, out, scratch, idx, loss, label, y, d, stride, lo, hi, high):
-    room = d // L * L + 2 * L
+def run(x, out, scratch, idx, loss, label, y, d, stride, lo, hi, high, cap):
+    room = cap // L * L + 2 * L
     buf = scratch
     pbuf = offset(scratch, room)
     wbuf = offset(scratch, 2 * room)
     special = 0
     for i in range(lo, hi):
+        {each}
         src = i * stride
         base = i * d
         m = row_max(x, src, d)
@@ -78,6 +80,7 @@ def run(x, out, scratch, idx, loss, label, y, d, stride, lo, hi, high):
             continue
         {solve}
         {after}
+    {last}
     return special
 """
 
@@ -116,6 +119,7 @@ if r != r:
 MARGIN = """
 thr = m - MARGIN
 k = 0
+full = room - 9 * L if cap < d else d
 j4 = d // (4 * L) * (4 * L)
 j1 = d // L * L
 for j in range(0, j4, 4 * L):
@@ -124,6 +128,8 @@ for j in range(0, j4, 4 * L):
     e = vload(x, src + j + 2 * L)
     f = vload(x, src + j + 3 * L)
     if vany(a, b, e, f, thr):
+        if k > full:
+            break
         vcompress(idx, k, vindex(a, j), a, thr)
         k += vcompress(buf, k, a, a, thr)
         vcompress(idx, k, vindex(b, j + L), b, thr)
@@ -140,6 +146,11 @@ if j1 < d:
     a = vloadn(x, src + j1, d - j1, NINF)
     vcompress(idx, k, vindex(a, j1), a, thr)
     k += vcompress(buf, k, a, a, thr)
+if k > full:
+    row_fill(out, base, d, NAN)
+    {store_nan}
+    special += 1
+    continue
 vstore(buf, k, vfull(x, NINF))
 row_fill(out, base, d, ZERO)
 if k == 1 and load1(buf, 0) == m:
@@ -296,8 +307,6 @@ for iteration in range(200):
         {argument}
         {q}
         {keep}
-        vstore(pbuf, j, p)
-        vstore(wbuf, j, w)
         f = f + vselect_ge(e, {largest}, ZERO, p)
         g = g + vselect_ge(e, {largest}, ZERO, w)
     top, slope, missing = at_top({top})
@@ -332,11 +341,15 @@ if not settled:
 u = u + step
 c = m + u
 cl = (m - c) + u
+{threshold}
 f = vfull(x, ZERO)
 for j in range(0, d, L):
-    p = vatleast(vload(pbuf, j) - vload(wbuf, j) * step, ZERO)
+    e = vload(buf, j)
+    {argument}
+    {q}
+    {keep}
     f = f + p
-    vstore(pbuf, j, p)
+    vstore(buf, j, p)
 total = vsum(f)
 if total != total:
     row_fill(out, base, d, NAN)
@@ -344,8 +357,8 @@ if total != total:
     continue
 r = ONE / total
 for j in range(0, j1, L):
-    vstore(out, base + j, vload(pbuf, j) * r)
-vstoren(out, base + j1, vload(pbuf, j1) * r, d - j1)
+    vstore(out, base + j, vload(buf, j) * r)
+vstoren(out, base + j1, vload(buf, j1) * r, d - j1)
 """
 
 # The loss: terms s (p - y) - (g(p) - g(y)), each at least 0; a single largest score enters through 1 - p, the sum of
@@ -445,6 +458,29 @@ def label_loss(xs, xo, ps, po, k, m, c, cl, at):
     result -= ((D(at) - D(c)) - D(cl)) + D(ANCHOR)
     return F(max(result, 0.0))
 '''
+# Where q is an exponential the loss of a row is log1p(rest) / rate + (largest - at): the logarithms of L rows at once.
+LOGARITHMS = '''
+
+@njit(error_model="numpy", forceinline=True)
+def add_logarithms(loss, first, rests, some):
+    """Adds log1p(rest) / rate to the losses of some rows."""
+    vstoren(loss, first, vloadn(loss, first, some, ZERO) + vlog1p(vload(rests, 0)) / RATE, some)
+'''
+EXPONENTIAL_EACH = """
+if (i - lo) & (L - 1) == 0:
+    if i > lo:
+        add_logarithms(loss, i - L, wbuf, L)
+    vstore(wbuf, 0, vfull(x, ZERO))
+"""
+EXPONENTIAL_LABEL = """
+store1(loss, i, m - at)
+store1(wbuf, (i - lo) & (L - 1), rest)
+"""
+EXPONENTIAL_LAST = """
+if hi > lo:
+    left_over = ((hi - lo - 1) & (L - 1)) + 1
+    add_logarithms(loss, hi - left_over, wbuf, left_over)
+"""
 AFTER_LABEL = """
 label_at = load1(label, i)
 at = load1(x, src + label_at)

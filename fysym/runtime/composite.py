@@ -83,12 +83,14 @@ class Kernel:
     def predict(self, theta: Any, axis: int = -1) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
         given = rows.as_rows(theta, axis)
+        given.rows = rows.wide(given.rows)
         with np.errstate(all="ignore"):
             return rows.back(given, self.solve(given.rows)[0])
 
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1) -> tuple[Any, Any]:
         """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent."""
         given = rows.as_rows(theta, axis)
+        given.rows = rows.wide(given.rows)
         wanted = rows.targets(y, given)
         with np.errstate(all="ignore"):
             p, w = self.solve(given.rows)
@@ -102,6 +104,7 @@ class Kernel:
     def jvp(self, theta: Any, direction: Any, axis: int = -1) -> Any:
         """The derivative of the prediction, by the implicit function theorem."""
         given = rows.as_rows(theta, axis)
+        given.rows = rows.wide(given.rows)
         moves = rows.like(direction, given)
         with np.errstate(all="ignore"):
             p, w = self.solve(given.rows)

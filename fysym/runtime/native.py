@@ -19,7 +19,7 @@ from typing import Any
 from .. import cache
 from ..errors import UnsupportedError
 
-VERSION = b"fysym kernel 2"
+VERSION = b"fysym kernel 3"
 UNFIT = b"unfit: "  # in place of a kernel: what it gets wrong
 
 
@@ -89,7 +89,7 @@ class Native:
         self.engine.finalize_object()
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
         # Numba's convention: a slot for the result, one for an error, then the arguments; a status is returned.
-        kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 9, *[size] * 4, ctypes.c_double)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 9, *[size] * 4, ctypes.c_double, size)
         self.call = kind(self.engine.get_function_address(symbol.decode()))
 
 

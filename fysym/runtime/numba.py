@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ EPS = {64: 2.0**-52, 32: 2.0**-23}
 # Fewer entries than this are not worth a second thread; strided rows are packed in pieces of about this many entries.
 ENOUGH = 8192
 PIECE = 32768
+# Longer rows than this get scratch for so many candidates first, and for all their entries only if that was too little.
+CANDIDATES = 32768
 FLOATS = {np.dtype(np.float64): 64, np.dtype(np.float32): 32}
 
 _pool: Any = None
@@ -58,16 +61,16 @@ def pool() -> Any:
 
 
 class Scratch(threading.local):
-    """A thread's own memory: three rows of floats, one of indices, and the slots of a call."""
+    """A thread's own memory: up to three rows of floats, one of indices, and the slots of a call."""
 
     size = -1
     slots = 0
     address = 0
 
-    def room(self, d: int, bits: int) -> tuple[int, int, int]:
+    def room(self, d: int, bits: int, rows: int) -> tuple[int, int, int]:
         """Addresses of the slots, the floats and the indices."""
-        floats = 3 * (d + 48) * (bits // 8)
-        need = floats + 4 * (d + 48) + 192
+        floats = rows * (d + 48) * (bits // 8)
+        need = floats + (4 * (d + 48) if rows == 3 else 0) + 192
         if self.size < need:
             self.memory = np.zeros(need, np.uint8)
             self.slots = -(-self.memory.ctypes.data // 64) * 64
@@ -83,8 +86,9 @@ scratch = Scratch()
 class Kernel:
     """The methods of an emitted NumPy module that have compiled kernels, over `module`, which has all of them."""
 
-    def __init__(self, texts: Any, module: Any) -> None:
+    def __init__(self, texts: Any, module: Any, needs: Any = lambda kind: (3, False)) -> None:
         self.texts = texts
+        self.needs = functools.cache(needs)  # rows of scratch of a kind, and whether few candidates need less
         self.module = module
         self.natives: dict[tuple[str, int], Native | str] = {}  # or why there is none
         self.highs: dict[int, float] = {}
@@ -119,7 +123,7 @@ class Kernel:
             labels = np.zeros(n, np.int64)
             y = np.tile((1 + np.arange(d)) / (d * (d + 1) / 2), (n, 1)).astype(dtype)
             loss = np.zeros(n, dtype)
-            got, special = self.rows(native, rows, loss, labels, y)
+            got, special = self.rows(native, rows, loss, labels, y, *self.needs(kind))
             if special:
                 self.repair(kind, rows, got, loss, labels, y)
             wide = rows.astype(np.float64)
@@ -189,12 +193,14 @@ class Kernel:
             return out.astype(np.float32)
         if bits == 64:
             native = self.native(kind, 64)
-        out, special = self.rows(native, rows, loss, labels, y)
+        out, special = self.rows(native, rows, loss, labels, y, *self.needs(kind))
         if special:
             self.repair(kind, rows, out, loss, labels, y)
         return out
 
-    def rows(self, native: Native, rows: Any, loss: Any, labels: Any, y: Any) -> tuple[Any, int]:
+    def rows(
+        self, native: Native, rows: Any, loss: Any, labels: Any, y: Any, floats: int = 3, few: bool = False
+    ) -> tuple[Any, int]:
         """The kernel over all rows, and how many it left as NaN to be repaired."""
         n, d = rows.shape
         size = rows.itemsize
@@ -210,30 +216,34 @@ class Kernel:
         start = rows.__array_interface__["data"][0] if packed else 0
         stride = rows.strides[0] // size if n > 1 else d
 
-        def work(lo: int, hi: int) -> int:
-            slots, floats, indices = scratch.room(d, bits)
+        def work(lo: int, hi: int, cap: int) -> int:
+            slots, begin, indices = scratch.room(cap, bits, floats)
             if packed:
-                call(slots, slots + 8, start, into, floats, indices, at_loss, at_labels, at_y, d, stride, lo, hi, high)
+                call(slots, slots + 8, start, into, begin, indices, at_loss, at_labels, at_y,
+                     d, stride, lo, hi, high, cap)  # fmt: skip
                 return int(scratch.result[0])
             count = 0
             piece = max(1, PIECE // d)
             for a in range(lo, hi, piece):
                 b = min(hi, a + piece)
                 part = np.ascontiguousarray(rows[a:b])
-                call(slots, slots + 8, part.ctypes.data, into + a * d * size, floats, indices,
+                call(slots, slots + 8, part.ctypes.data, into + a * d * size, begin, indices,
                      at_loss and at_loss + a * size, at_labels and at_labels + a * 8, at_y and at_y + a * d * size,
-                     d, d, 0, b - a, high)  # fmt: skip
+                     d, d, 0, b - a, high, cap)  # fmt: skip
                 count += int(scratch.result[0])
             return count
 
+        cap = min(d, CANDIDATES) if few else d
         share = min(THREADS, n, -(-n * d // ENOUGH))
         if share <= 1:
-            special = work(0, n)
+            special = work(0, n, cap)
         else:
             cuts = [n * k // share for k in range(share + 1)]
-            others = [pool().submit(work, a, b) for a, b in zip(cuts[1:-1], cuts[2:], strict=True)]
-            special = work(cuts[0], cuts[1])
+            others = [pool().submit(work, a, b, cap) for a, b in zip(cuts[1:-1], cuts[2:], strict=True)]
+            special = work(cuts[0], cuts[1], cap)
             special += sum(other.result() for other in others)
+        if special and cap < d:  # too many candidates
+            special = sum(work(i, i + 1, d) for i in np.flatnonzero(np.isnan(out[:, 0])).tolist())
         return out, special
 
     def repair(self, kind: str, rows: Any, out: Any, loss: Any, labels: Any, y: Any) -> None:

@@ -149,7 +149,7 @@ def within_margin(f: Any, theta: Any) -> tuple[Any, Any, Any, Any]:
     largest = theta.max(axis=1)
     bad = ~(largest > -np.inf)
     least = largest.astype(np.float64) - (f.slope_high - f.slope_low) * (1.0 + 8 * EPS)
-    least -= 4 * EPS * np.abs(least)
+    least -= np.where(np.isinf(least), 0.0, 4 * EPS * np.abs(least))
     lowest = least.astype(theta.dtype)
     kept = theta >= np.where(lowest > least, np.nextafter(lowest, theta.dtype.type(-np.inf)), lowest)[:, None]
     kept[bad] = False
@@ -441,7 +441,10 @@ def score_rows(f: Any, y: Any, p: Any) -> Any:
 
 
 def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
-    """Any array-like to `rows` (n, d) of float32 or float64, with what it takes to undo that."""
+    """Any array-like to `rows` (n, d), with what it takes to undo that.
+
+    Scores may stay what they are, if float32 or float64; everything else is in float64 and ours to change.
+    """
     if isinstance(array, np.ma.MaskedArray):
         if what != "theta" and np.ma.is_masked(array):
             raise InputError(f"{what} has masked entries; only scores may be masked (they count as -inf)")
@@ -466,7 +469,7 @@ def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
         raise InputError(f"{what} has no classes: its shape is {array.shape} and axis {axis} has length 0")
     moved = np.moveaxis(array, axis, -1)
     rows = moved.reshape(-1, moved.shape[-1])
-    if array.dtype.itemsize not in (4, 8) or not array.dtype.isnative:
+    if what != "theta" or array.dtype.itemsize not in (4, 8) or not array.dtype.isnative:
         rows = wide(rows)
     dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
     return SimpleNamespace(rows=rows, batch=moved.shape[:-1], shape=array.shape, axis=axis, dtype=dtype)
@@ -514,8 +517,8 @@ def one_hot(labels: Any, n: int, d: int, batch: tuple[int, ...]) -> Any:
 
 
 def proportions(given: Any, what: str) -> Any:
-    """Rows that must be non-negative and sum to 1, in float64."""
-    rows = wide(given.rows)
+    """Rows that must be non-negative and sum to 1."""
+    rows = given.rows
     bad = ~(rows >= 0.0).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))

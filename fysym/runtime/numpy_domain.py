@@ -18,12 +18,6 @@ from .numpy import EPS, complement, inside, pieces, predict_one, row_name, value
 TOTAL: float | None = None  # of the domain; an emitted module sets it
 
 
-def predict_rows(f: Any, theta: Any, out: Any) -> None:
-    """Predictions of rows of scores, into rows of `out`."""
-    for k in pieces(*theta.shape):
-        out[k] = solve(f, theta[k]).p
-
-
 def solve(f: Any, theta: Any) -> SimpleNamespace:
     """Predictions `p` of rows of scores, with `s` = theta - tau, `tau`, and `co` = 1 - p where p > 1/2.
 
@@ -44,9 +38,17 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
     return SimpleNamespace(p=p, s=s, tau=tau, co=co, masked=masked & (f.total is not None))
 
 
-def inner_weights(f: Any, p: Any, s: Any) -> Any:
-    """q'(s), which is 0 beyond both ends."""
-    w = np.where(p >= 1.0, 0.0, weights(f, p, s - f.anchor))
+def predict_rows(f: Any, theta: Any, out: Any) -> None:
+    """Predictions of rows of scores, into rows of `out`."""
+    for k in pieces(*theta.shape):
+        out[k] = solve(f, theta[k]).p
+    if len(theta) == 0:
+        solve(f, theta)  # its checks
+
+
+def inner_weights(f: Any, p: Any, r: Any) -> Any:
+    """q'(r), which is 0 beyond both ends."""
+    w = np.where(p >= 1.0, 0.0, weights(f, p, r))
     w[np.isnan(p)] = np.nan
     return w
 
@@ -128,7 +130,7 @@ def excess_total(f: Any, x: Any, u: Any, total: Any) -> tuple[Any, ...]:
     large = p > 0.5
     parts = np.where(large, -complement(f, r), p)
     whole = np.count_nonzero(large, axis=1) - total
-    return parts.sum(axis=1) + whole, np.abs(parts).sum(axis=1) + np.abs(whole), inner_weights(f, p, r + f.anchor), p
+    return parts.sum(axis=1) + whole, np.abs(parts).sum(axis=1) + np.abs(whole), inner_weights(f, p, r), p
 
 
 def settle_total(p: Any, w: Any, step: Any, total: Any) -> Any:
@@ -166,7 +168,7 @@ def conjugate_rows(f: Any, solved: Any) -> Any:
 
 def jvp_rows(f: Any, solved: Any, v: Any) -> Any:
     """J v with J = diag(w), less w w^T / sum(w) where there is a total."""
-    w = inner_weights(f, solved.p, solved.s)
+    w = inner_weights(f, solved.p, solved.s - f.anchor)
     if f.total is None:
         return np.where(w == 0.0, 0.0, w * v)
     v = np.where(w == 0.0, 0.0, v)
@@ -187,7 +189,7 @@ def jacobian_rows(f: Any, solved: Any) -> Any:
 
 def proportions(given: Any, what: str) -> Any:
     """Rows with entries between 0 and 1 that have the total, if there is one."""
-    rows = wide(given.rows)
+    rows = given.rows
     bad = ~((rows >= 0.0) & (rows <= 1.0)).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
