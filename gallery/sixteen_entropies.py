@@ -29,8 +29,10 @@ def main(quick: bool = False) -> Figure:
             for side in (-margin, margin):
                 axes.axvline(side, color="0.4", linewidth=0.9, linestyle=(0, (2, 2)))
         words = f"{reg.sparsity}, no margin" if margin is None else f"{reg.sparsity}, margin {margin:.3g}"
-        axes.text(0.97, 0.08, words, transform=axes.transAxes, ha="right", fontsize=8, backgroundcolor="white")
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.text(0.96, 0.1, words, transform=axes.transAxes, ha="right", fontsize=8, bbox=white)
         axes.set_xlim(-5, 5)
+        axes.set_xticks([-4, -2, 0, 2, 4])
         axes.grid(True, linewidth=0.4, color="0.88")
     figure.supxlabel("lead s of the first score", fontsize=9)
     figure.supylabel("its probability", fontsize=9)
