@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import json
 import sys
 from collections.abc import Sequence
@@ -134,6 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     if not given:
         parser.print_help(sys.stderr)
+        return EXIT_USAGE
+    if given[0] not in COMMANDS and len(given) > 1 and given[0].isidentifier() and given[1][:1] != "-":
+        close = difflib.get_close_matches(given[0], COMMANDS, n=1)
+        complain(f"there is no command {given[0]!r}; " + (f"did you mean {close[0]}?" if close else "see fysym --help"))
         return EXIT_USAGE
     try:
         options = parser.parse_args(arranged(given))
