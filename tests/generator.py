@@ -14,6 +14,7 @@ from typing import Any
 
 import mpmath
 import sympy
+from hypothesis import assume
 from hypothesis import strategies as st
 from sympy import Rational, S, cos, exp, log, oo, pi, sin, sqrt
 
@@ -747,6 +748,7 @@ def _bump(draw: st.DrawFn) -> tuple[Expr, Expr, Expr, Expr]:
     at = place + where / sharp
     bump = function.subs(z, sharp * (t - place))
     needed = -_curvature(base, at) / _curvature(bump, at)
+    assume(mpmath.isfinite(needed) and needed > 0)  # the base may be too flat or too steep there for any number
     return base, bump, rational(needed * (1 + mpmath.mpf(10) ** -12)), at
 
 

@@ -189,7 +189,7 @@ def jacobian_rows(f: Any, solved: Any) -> Any:
 
 def proportions(given: Any, what: str) -> Any:
     """Rows with entries between 0 and 1 that have the total, if there is one."""
-    rows = given.rows
+    rows = wide(given.rows)
     bad = ~((rows >= 0.0) & (rows <= 1.0)).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
