@@ -219,7 +219,7 @@ def test_odd_values_on_the_command_line_are_refused(set_: str, capsys: pytest.Ca
 
 
 def test_a_reader_that_stops_early_is_no_error() -> None:
-    for arguments in (["t*(1-t)/2"], ["t*(1-t)/2", "--source"]):
+    for arguments in (["t*(1-t)/2"], ["emit", "t*(1-t)/2"]):
         process = subprocess.Popen(
             [sys.executable, "-m", "fysym.cli", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=FOLDER
         )

@@ -122,9 +122,18 @@ def in_exponential(expr: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
     return sympy.cancel(sympy.together(found)) if found.is_rational_function(Y) else found
 
 
+def _is_steep(program: Program) -> bool:
+    """Whether g'' vanishes at 0, so that tiny changes of a score move a probability far."""
+    with np.errstate(all="ignore"):
+        low, middle = compiled(program.curvature.expr, program.curvature.argument)(np.array([1e-12, 0.5])) + np.zeros(2)
+    return bool(low < 1e-3 * middle)
+
+
 def source(program: Program, kind: str, bits: int) -> str:
     """The text of a module whose `run` is the kernel."""
     family = plan(program).family
+    if bits == 32 and family in ("convex", "safe") and _is_steep(program):
+        raise UnsupportedError("q is infinitely steep at the cut-off: single precision is not enough")
     ends = program.ends
     huge = 1e290 if bits == 64 else 1e30
     places: dict[str, Any] = {
