@@ -19,7 +19,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
-from ..rewrite import expm1, log1p, ndtr, safe
+from ..rewrite import expm1, log1p, ndtr, safe, wrightomega
 from . import numba_table
 from . import numba_templates as text
 from .printer import Table, assignments
@@ -40,6 +40,7 @@ VECTOR = Table(
         sympy.erf: "verf({0})",
         sympy.erfc: "verfc({0})",
         ndtr: "vndtr({0})",
+        wrightomega: "vwrightomega({0})",
     },
     {
         "sqrt": "vsqrt({0})",
@@ -55,7 +56,8 @@ NEAR_CUT = Table(VECTOR.functions, {**VECTOR.powers, "power": "vpown({0}, {1})"}
 # Rough costs of a vector instruction sequence, to choose among equal forms.
 COSTS = {
     "vpow": 30, "vpown": 30, "vexp": 12, "vexpm1": 15, "vlog": 12, "vlog1p": 15, "vsin": 12, "vcos": 12, "vtan": 20,
-    "vasin": 15, "vacos": 15, "vatan": 15, "vtanh": 20, "verf": 25, "verfc": 30, "vndtr": 30, "vsqrt": 5, "/": 4,
+    "vasin": 15, "vacos": 15, "vatan": 15, "vtanh": 20, "verf": 25, "verfc": 30, "vndtr": 30, "vsqrt": 5,
+    "vwrightomega": 80, "/": 4,
 }  # fmt: skip
 SHIFT = {64: 900, 32: 100}
 T = sympy.Symbol("t", positive=True)
