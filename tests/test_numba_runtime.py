@@ -27,6 +27,7 @@ HERE = Path(__file__).parent.parent
 COMPILED = [
     "shannon", "gini", "tsallis_1.5", "tsallis_3", "hellinger", "fermi_dirac", "jensen_shannon", "abe_1",
     "borges_roditi_0.5_1.5", "sine", "arctan", "log1p", "exponential", "gini_sine", "shannon_gini",
+    "kaniadakis_0.25", "kaniadakis_0.75", "abe_1.5",
 ]  # fmt: skip
 MARGINS = ["gini", "tsallis_1.5", "tsallis_3", "sine", "arctan", "log1p", "exponential", "gini_sine"]
 
