@@ -69,7 +69,7 @@ def run_grid(quick: bool) -> Times:
         theta = rng.normal(0.0, 2.0, (n, d)).astype(f"float{bits}")
         few = 8 if quick else min(n, max(4, 64000 // d))
         runners = contestants(theta, rng.integers(0, d, n), few)
-        found = best(runners, 0.1 if quick else 12.0)
+        found = best(runners, 0.1 if quick else 8.0)
         for name, seconds in found.items():
             times.seconds[name, cell] = seconds * n / few if name.startswith("brentq") else seconds
         for name in TSALLIS:
