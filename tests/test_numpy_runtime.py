@@ -520,7 +520,8 @@ def test_the_numeric_inverse_stays_at_a_kink() -> None:
 def test_a_search_that_does_not_end_still_gives_probabilities() -> None:
     """q jumps from 0 to 1 at a rise of 0, and 200 halvings of a bracket 1e300 wide do not come near it."""
     f = SimpleNamespace(
-        slope=lambda t: 0.0 * t, slope_low=-1e300, rise_high=1e300, anchor=0.0, curvature_high=np.inf, newton=True,
+        slope=lambda t: 0.0 * t, slope_low=-np.inf, rise_high=1e300, rise_middle=1.0, anchor=0.0,
+        curvature_high=np.inf, newton=True, exponential=None,
         inverse=lambda r: np.where(r > 0.0, 1.0, 0.0), coinverse=lambda r: np.where(r > 0.0, 0.0, 1.0),
         weight=lambda t, s: 0.0 * t,
     )  # fmt: skip
@@ -533,8 +534,8 @@ def test_between_two_thresholds_the_mix_sums_to_one() -> None:
     """q sums to 1.2 at one threshold and to 0.7 at the next: 3/5 of the way from (.5, .2) to (.9, .3)."""
     q = {0.0: 0.9, -1.0: 0.3, -0.5: 0.5, -1.5: 0.2}
     f = SimpleNamespace(
-        slope_low=-9.0, rise_high=9.0, anchor=0.0, curvature_high=1.0, weight=lambda t, s: 0.0 * t,
-        inverse=lambda r: np.array([q[x] for x in r]), coinverse=lambda r: 1.0 - np.array([q[x] for x in r]),
+        slope_low=-9.0, rise_high=9.0, rise_middle=0.0, anchor=0.0, curvature_high=1.0, weight=lambda t, s: 0.0 * t,
+        inverse=np.vectorize(lambda r: q[r]), coinverse=np.vectorize(lambda r: 1.0 - q[r]),
     )  # fmt: skip
     p = runtime.between(f, np.array([[0.0, -1.0]]), np.array([0]), np.array([0.0]), np.array([0.5]))
     np.testing.assert_allclose(p, [[0.74, 0.26]], rtol=0, atol=1e-14)

@@ -203,7 +203,7 @@ def solve_rows(f: Any, theta: Any) -> SimpleNamespace:
     top = np.argmax(theta, axis=1)
     rows = np.arange(len(theta))
     largest = theta[rows, top].astype(np.float64)
-    x = theta - largest[:, None]
+    x = np.subtract(theta, largest[:, None], order="C")
     unbounded = np.isposinf(largest)
     if unbounded.any():
         x[unbounded] = np.where(np.isposinf(theta[unbounded]), 0.0, -np.inf)
@@ -216,7 +216,7 @@ def solve_rows(f: Any, theta: Any) -> SimpleNamespace:
         u, p = exponential_threshold(f, x)
     elif has_margin(f):
         places, kept, counts, _ = within_margin(f, theta)
-        p = np.zeros_like(x)
+        p = np.zeros(x.shape)
         u, p.reshape(-1)[places] = solve_kept(f, kept, counts, x.shape[1])
     else:
         u, p = newton_threshold(f, x, top, masked)
