@@ -16,11 +16,17 @@ class log1p(sympy.Function):  # type: ignore[misc]  # noqa: N801 (NumPy's name)
 
     nargs = 1
 
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return 1 / (1 + self.args[0])
+
 
 class expm1(sympy.Function):  # type: ignore[misc]  # noqa: N801 (NumPy's name)
     """exp(x) - 1, kept apart from exp so that SymPy does not undo it."""
 
     nargs = 1
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return sympy.exp(self.args[0])
 
 
 class ndtr(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's name)
@@ -28,11 +34,17 @@ class ndtr(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's name)
 
     nargs = 1
 
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return sympy.exp(-(self.args[0] ** 2) / 2) / sympy.sqrt(2 * sympy.pi)
+
 
 class wrightomega(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's name)
     """omega(z) = W(exp(z)) on the real line: Lambert's W without overflow."""
 
     nargs = 1
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return self / (1 + self)
 
 
 LARGEST_EXPONENT = 64

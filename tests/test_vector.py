@@ -31,6 +31,8 @@ UNARY: dict[str, Any] = {
     "tanh": (mpmath.tanh, (2.2, 2.5), (-22.0, 22.0), (-22.0, 22.0)),
     "erf": (mpmath.erf, (2.2, 2.8), (-6.0, 6.0), (-6.0, 6.0)),
     "erfc": (mpmath.erfc, (7.0, 10.0), (-6.0, 26.0), (-6.0, 9.0)),
+    "ndtr": (mpmath.ncdf, (80.0, 60.0), (-8.0, 8.0), (-6.0, 6.0)),
+    "wrightomega": (lambda z: mpmath.lambertw(mpmath.exp(z)).real, (40.0, 20.0), (-60.0, 60.0), (-40.0, 40.0)),
 }
 
 

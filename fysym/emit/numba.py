@@ -19,7 +19,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
-from ..rewrite import expm1, log1p, ndtr, safe
+from ..rewrite import expm1, log1p, ndtr, safe, wrightomega
 from . import numba_table
 from . import numba_templates as text
 from .printer import Table, assignments
@@ -40,6 +40,7 @@ VECTOR = Table(
         sympy.erf: "verf({0})",
         sympy.erfc: "verfc({0})",
         ndtr: "vndtr({0})",
+        wrightomega: "vwrightomega({0})",
     },
     {
         "sqrt": "vsqrt({0})",
@@ -55,7 +56,8 @@ NEAR_CUT = Table(VECTOR.functions, {**VECTOR.powers, "power": "vpown({0}, {1})"}
 # Rough costs of a vector instruction sequence, to choose among equal forms.
 COSTS = {
     "vpow": 30, "vpown": 30, "vexp": 12, "vexpm1": 15, "vlog": 12, "vlog1p": 15, "vsin": 12, "vcos": 12, "vtan": 20,
-    "vasin": 15, "vacos": 15, "vatan": 15, "vtanh": 20, "verf": 25, "verfc": 30, "vndtr": 30, "vsqrt": 5, "/": 4,
+    "vasin": 15, "vacos": 15, "vatan": 15, "vtanh": 20, "verf": 25, "verfc": 30, "vndtr": 30, "vsqrt": 5,
+    "vwrightomega": 80, "/": 4,
 }  # fmt: skip
 SHIFT = {64: 900, 32: 100}
 T = sympy.Symbol("t", positive=True)
@@ -92,7 +94,10 @@ def plan(program: Program) -> Plan:
             return Plan("convex", f"monotone Newton (h''' >= 0, so q is convex) {within}")
         return Plan("safe", f"Newton kept in a bracket {within}")
     if program.inverse is None:
-        raise UnsupportedError("q has no closed form and there is no margin")
+        return Plan(
+            "solved",
+            "Newton for the logarithm of the excess, over the whole row; q from a table and a Newton step of its own",
+        )
     if rational(program.inverse.expr) is not None:
         return Plan("rational", "Newton for the logarithm of the excess; q is rational in exp(s), so one exp a score")
     return Plan("dense", "Newton for the logarithm of the excess, over the whole row")
@@ -153,7 +158,7 @@ def source(program: Program, kind: str, bits: int) -> str:
         places |= _margin(program, family, bits, constants)
         label_loss = "store1(loss, i, label_loss(buf, 0, pbuf, 0, k, m, c, cl, at))"
     else:
-        solve, functions = text.DENSE, text.AT_TOP
+        solve, functions = text.DENSE, text.SOLVED_TOP if family == "solved" else text.AT_TOP
         places |= _dense(program, family, bits, constants)
         label_loss = "store1(loss, i, label_loss(x, src, out, base, d, m, c, cl, at))"
     after, alone, each, last = "", "", "", ""
@@ -231,20 +236,25 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
     ends = program.ends
     least = 2.0**-1021 if bits == 64 else 2.0**-125
     inverse, coinverse = program.inverse, program.coinverse
-    assert inverse is not None
     with np.errstate(all="ignore"):
         low = float(compiled(program.slope.expr, program.slope.argument)(np.array([least]))[0]) - ends["anchor"]
     low = 0.0 if math.isfinite(ends["slope_low"]) else low
-    left = -ends["rise_high"] if coinverse is None else -_where(compiled(coinverse.expr, SLOPE), least)
+    if program.corise is not None and math.isinf(ends["rise_high"]):
+        with np.errstate(all="ignore"):
+            left = -float(compiled(program.corise.expr, program.corise.argument)(np.array([least]))[0])
+    else:
+        left = -ends["rise_high"] if coinverse is None else -_where(compiled(coinverse.expr, SLOPE), least)
     left = max(left, -ends["rise_high"])
     constants += [
         f"TOL = F({1e-8 if bits == 64 else 3e-4!r})",
         f"LOW = F({low!r})",
     ]
+    if inverse is None:
+        return _solved(program, bits, constants, left)
     co = 1 - inverse.expr if coinverse is None else coinverse.expr
     slope = -sympy.diff(co, SLOPE) if coinverse is not None else sympy.diff(inverse.expr, SLOPE)
     newton = text.LOG_SUM if coinverse is None else text.LOG_RATIO
-    places: dict[str, Any] = {"left": repr(left), "newton": newton}
+    places: dict[str, Any] = {"left": repr(left), "newton": newton, "at_last": "", "tops": ""}
     found = rational(inverse.expr) if family == "rational" else None
     if found is not None:
         rate, ratio = found
@@ -254,7 +264,8 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         number = float(rate)
         return places | {
             "prepared": f"vexpup((v - m) * {number!r})",
-            "threshold": f"factor = F(vexp(D(u) * {-number!r}) * {2.0**-shift!r})",
+            "threshold": f"factor = F(vexp(D(u) * {-number!r} + D(ul) * {-number!r}) * {2.0**-shift!r})",
+            "at_last": f"factor = F(D(factor) * vexp(D(step) * {-number!r}))",
             "argument": "b = e * factor",
             "q": _cheapest(ratio, Y, "b", rate * Y, program),
             "keep": "p = vatmost(p, ONE)",
@@ -270,9 +281,62 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         "q": _cheapest(inverse.expr, SLOPE, "b", sympy.S.One, program),
         "keep": ["p = vatmost(vabove(a, LOW, p), ONE)", "w = vatmost(vwhere_pos(p, w), {huge})"],
         "largest": "m",
-        "top": "-D(u)",
+        "top": "-D(u) - D(ul)",
         "at_top": assignments({"p": inverse.expr, "w": slope, "e": co}, SLOPE, "r", VECTOR),
     }  # fmt: skip
+
+
+def _solved(program: Program, bits: int, constants: list[str], left: float) -> dict[str, Any]:
+    """q without a closed form: below the middle from a table; only the largest score can be above it."""
+    ends = program.ends
+    assert program.rise and program.corise and program.cocurvature
+    if math.isfinite(ends["slope_low"]):
+        table, statements = numba_table.statements(program, bits, ends["rise_middle"])
+    else:
+        table, statements = numba_table.log_statements(program, bits)
+        p = program.rise.argument
+        polish = {"rise_p": program.rise.expr, "curve_p": program.curvature.expr.subs(program.curvature.argument, p)}
+        statements += assignments(polish, p, "p", VECTOR)
+        statements += [
+            "delta = (rise_p - b) / (curve_p * p)",
+            "p = p * (1.0 - delta * (1.0 - 0.5 * delta))",
+            "w = 1.0 / curve_p",
+        ]
+    constants.append(table)
+    lower = {
+        "rise_t": program.rise.expr,
+        "curve_t": program.curvature.expr.subs(program.curvature.argument, program.rise.argument),
+    }
+    upper = {
+        "rise_t": program.corise.expr,
+        "curve_t": program.cocurvature.expr.subs(program.cocurvature.argument, program.corise.argument),
+    }
+    places: dict[str, Any] = {
+        "left": repr(left),
+        "newton": text.LOG_RATIO,
+        "prepared": "v",
+        "threshold": "",
+        "argument": ["a = (e - c) - cl", f"b = vatmost(vatleast(a, LOW), F({ends['rise_middle']!r}))"],
+        "q": statements,
+        "keep": ["p = vatmost(vabove(a, LOW, p), ONE)", "w = vatmost(vwhere_pos(p, w), {huge})"],
+        "largest": "m",
+        "top": "-D(u) - D(ul)",
+        "at_last": "top, slope, missing = at_top(-D(u) - D(ul) - D(step))",
+        "tops": "p = vselect_ge(e, m, top, p)",
+        "lower": assignments(lower, program.rise.argument, "t", VECTOR),
+        "upper": assignments(upper, program.corise.argument, "t", VECTOR),
+        "middle": repr(ends["rise_middle"]),
+        "high": _number(ends["rise_high"]),
+        "lowest": _number(ends["slope_low"] - ends["anchor"]),
+        "weight_high": repr(min(1.0 / ends["curvature_high"] if ends["curvature_high"] else 1e30, 1e30)),
+    }  # fmt: skip
+    if "np." in "".join([*statements, *places["lower"], *places["upper"]]):
+        raise UnsupportedError("h' has no vector code")
+    return places
+
+
+def _number(value: float) -> str:
+    return "np.inf" if value == math.inf else "-np.inf" if value == -math.inf else repr(value)
 
 
 def _where(function: Any, least: float) -> float:

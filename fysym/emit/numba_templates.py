@@ -253,6 +253,75 @@ def at_top(r):
     return F(min(p, 1.0)), F(w), F(max(e, 0.0))
 '''
 
+# The same where q has no closed form: Newton's method for log t below the middle, for log(1 - t) above it.
+SOLVED_TOP = '''
+
+@njit(error_model="numpy")
+def lower_half(s):
+    """t <= 1/2 with the rise s."""
+    low, high, at = -745.0, -0.6931471805599453, -2.0
+    for iteration in range(200):
+        t = vexp(at)
+        {lower}
+        miss = rise_t - s
+        slope = curve_t * t
+        step = miss / slope
+        if slope < 1e300 and (abs(miss) <= 4.4e-16 * abs(s) or abs(step) <= 2.2e-16):
+            return t - t * step if abs(step) < 1e-6 else t
+        if miss < 0.0:
+            low = at
+        else:
+            high = at
+        if high - low <= 2.2e-16 * abs(low):
+            return t
+        new = at - step
+        if iteration % 4 == 3 or not (new > low and new < high):
+            new = 2.0 * at if 2.0 * at > low and miss > 0.0 and iteration % 4 != 3 else 0.5 * (low + high)
+        at = new
+    return vexp(at)
+
+
+@njit(error_model="numpy")
+def upper_half(s):
+    """1 - t <= 1/2 of the rise s."""
+    low, high, at = -745.0, -0.6931471805599453, -2.0
+    for iteration in range(200):
+        t = vexp(at)
+        {upper}
+        miss = s - rise_t
+        slope = curve_t * t
+        step = miss / slope
+        if slope < 1e300 and (abs(miss) <= 4.4e-16 * abs(s) or abs(step) <= 2.2e-16):
+            return t - t * step if abs(step) < 1e-6 else t
+        if miss < 0.0:
+            low = at
+        else:
+            high = at
+        if high - low <= 2.2e-16 * abs(low):
+            return t
+        new = at - step
+        if iteration % 4 == 3 or not (new > low and new < high):
+            new = 2.0 * at if 2.0 * at > low and miss > 0.0 and iteration % 4 != 3 else 0.5 * (low + high)
+        at = new
+    return vexp(at)
+
+
+@njit(error_model="numpy")
+def at_top(r):
+    """q, q' and 1 - q at the rise of the largest score."""
+    if r > {middle}:
+        if r >= {high}:
+            return ONE, F({weight_high}), ZERO
+        t = upper_half(r)
+        {upper}
+        return F(1.0 - t), F(1.0 / curve_t), F(t)
+    if not (r > {lowest}):
+        return ZERO, ZERO, ONE
+    t = lower_half(r)
+    {lower}
+    return F(t), F(1.0 / curve_t), F(1.0 - t)
+'''
+
 # For log(rest / missing) = 0, where rest is the mass of all but one largest score and missing is 1 minus that one's
 # probability: tiny remainders keep their digits.
 LOG_RATIO = """
@@ -293,12 +362,15 @@ left = F({left})
 right = u
 found = False
 settled = False
+reach = ONE
+ul = ZERO
+tries = 0
 step = ZERO
 c = m
 cl = ZERO
 for iteration in range(200):
     c = m + u
-    cl = (m - c) + u
+    cl = ((m - c) + u) + ul
     {threshold}
     f = vfull(x, ZERO)
     g = f
@@ -318,6 +390,10 @@ for iteration in range(200):
         break
     new = NAN
     {newton}
+    if new == u and tries < 4:  # a step below the resolution of u
+        ul = ul + step
+        tries += 1
+        continue
     if rest > missing:
         left = u
         found = True
@@ -328,26 +404,28 @@ for iteration in range(200):
             break
         right = u
     if not (new > left and new < right):
-        new = HALF * (left + right) if found else left
+        new = HALF * (left + right) if found else (u - reach if u - reach > left else left)
+        reach = reach * F(4)
     if new == u:
         settled = True
         break
     u = new
+    ul = ZERO
 if not settled:
     row_fill(out, base, d, NAN)
     {store_nan}
     special += 1
     continue
-u = u + step
-c = m + u
-cl = (m - c) + u
-{threshold}
+# The last step goes into the small part of c + cl: it is beyond the resolution of u.
+cl = cl + step
+{at_last}
 f = vfull(x, ZERO)
 for j in range(0, d, L):
     e = vload(buf, j)
     {argument}
     {q}
     {keep}
+    {tops}
     f = f + p
     vstore(buf, j, p)
 total = vsum(f)

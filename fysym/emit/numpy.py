@@ -39,7 +39,7 @@ def self_check() -> None:
         theta, expected = np.array(theta), np.array(expected)
         p = predict(theta)
         assert np.abs(p - expected).max() <= allowed, (theta, p, expected)
-        assert abs(p.sum() - expected.sum()) <= len(theta) * allowed, (theta, p.sum())
+        assert TOTAL is None or abs(p.sum() - TOTAL) <= 1e-14 * max(1.0, TOTAL), (theta, p.sum())
         y = np.full(len(theta), expected.mean())
         direction = np.linspace(-1.0, 1.0, len(theta))
         ahead, behind = (loss(theta + step * direction, y) for step in (1e-6, -1e-6))
@@ -81,7 +81,8 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         "",
         scalars,
         "",
-        *([] if program.domain == SIMPLEX else [f"TOTAL = F.total = {program.domain.total!r}", ""]),
+        f"TOTAL = F.total = {program.domain.total!r}",
+        "",
         "KERNEL = Kernel(F)",
         *(f"{name} = KERNEL.{name}" for name in METHODS),
         "",

@@ -257,7 +257,7 @@ class Kernel:
             elif kind == "jvp":
                 out[todo] = self.module.jvp_rows(f, solved, y[todo].astype(np.float64))
             else:
-                if y is not None:
+                if kind == "proportions":
                     wanted = y[todo].astype(np.float64)
                 else:
                     wanted = np.zeros((len(todo), rows.shape[1]))

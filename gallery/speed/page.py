@@ -64,7 +64,9 @@ def draw(times: Times, path: Path) -> bool:
     axes.set_yticks(range(len(found)), [label for label, _, _ in found])
     axes.set_xscale("log")
     axes.axvline(1.0, color="gray", lw=0.8)
-    axes.set_xlabel("time over torch.softmax: mean over the grid, from best to worst cell; green: promised mean")
+    axes.set_xlabel(
+        "time over torch.softmax: geometric mean over the grid, line: best to worst cell\ngreen: promised mean"
+    )
     figure.savefig(path, dpi=110, metadata={"Software": None})
     pyplot.close(figure)
     return True
