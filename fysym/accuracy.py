@@ -109,6 +109,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
     """Rows over the whole range: tiny and ordinary probabilities, scores at the cut-off and at the margin."""
     found = []
     references: dict[Any, Reference] = {}
+    domain = derivation.entropy.domain
     for places, least, p in chosen(dtype):
         if (places, least) not in references:
             references[places, least] = Reference(derivation.entropy, derivation.theory, places, least)
@@ -116,21 +117,21 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
         with reference.ctx.workdps(reference.working):
             exact = [reference.ctx.mpf(x) for x in p]
             exact[-1] = 1 - reference.ctx.fsum(exact[:-1])
-            exact = with_total(exact, derivation.entropy.domain.total)
-            scores = [reference.slope(x) if x > 0 else reference.low for x in exact]
+            exact = placed(exact, domain, 40)
+            scores = [reference.slope(x) if x > domain.low else reference.low for x in exact]
         with np.errstate(all="ignore"):
             theta = [dtype(float(x)) for x in scores]
         if not np.isfinite(theta).all():
             continue
         found.append(_row(reference, theta, exact))
-        if 0 in p:  # on the cut-off; also a little above and below it
+        if 0 in p and domain.low == 0:  # on the cut-off; also a little above and below it
             j = p.index(0)
             for towards in (np.inf, -np.inf):
                 moved = list(theta)
                 moved[j] = np.nextafter(theta[j], dtype(towards))
                 found.append(_row(reference, moved, exact))
     first = references[20, 20]
-    if first.ctx.isfinite(first.high - first.low) and derivation.entropy.domain.total == 1:
+    if first.ctx.isfinite(first.high - first.low) and domain.total == 1:
         margin = dtype(float(first.high - first.low))
         for gap in (margin, np.nextafter(margin, dtype(0)), margin * dtype(0.999)):
             found.append(_row(first, [gap, dtype(0), dtype(0)], None))
@@ -142,7 +143,7 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     reference = Reference(derivation.entropy, derivation.theory)
     found = []
     for parts in SHARES[:5]:
-        p = with_total([reference.ctx.mpf(part) / sum(parts) for part in parts], derivation.entropy.domain.total)
+        p = placed([reference.ctx.mpf(part) / sum(parts) for part in parts], derivation.entropy.domain)
         theta = [float(reference.slope(t)) for t in p]
         flattest = float(min(reference.curvature(t) for t in p))
         if not (np.isfinite(theta).all() and flattest > 0):
@@ -154,8 +155,14 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     return found
 
 
-def with_total(p: list[Any], total: float | None) -> list[Any]:
-    """Probabilities that sum to 1, with more of them, or all smaller, so that they sum to the total of a domain."""
+def placed(p: list[Any], domain: Any, larger: int = 3) -> list[Any]:
+    """Probabilities that sum to 1 become a point of the domain.
+
+    With a total: more of them, or all smaller. On an infinite interval every other one is larger, or negative, too.
+    """
+    total = domain.total
+    if not domain.bounded:
+        return [x if j % 2 == 0 else (larger * x if domain.low == 0 else -larger * x) for j, x in enumerate(p)]
     if total is None or total == 1:
         return p
     if total < 1:

@@ -19,8 +19,9 @@ from .rewrite import is_awkward
 
 Point = dict[sympy.Symbol, sympy.Expr]
 
-# Distances 10^-k to the end at which a claimed limit is compared with values of the function.
+# Distances of about 10^-k to the end at which a claimed limit is compared with values of the function.
 NEAR = (3, 10, 20, 40, 80)
+ODD = 0.9175  # times that: at 10^k itself cos(pi/e) is 1 every time
 # Used beyond those where only powers and logarithms occur: t^(1e-9) is still 0.99 at 10^-1000.
 FAR = (300, 1000, 10**4, 10**6, 10**8, 10**10, 10**12, 10**14)
 
@@ -34,14 +35,18 @@ class Limit:
     evidence: str
 
 
-def end_limit(f: sympy.Expr, t: sympy.Symbol, end: int, deadline: Deadline, points: Sequence[Point] = ({},)) -> Limit:
-    """The limit of f as t -> 0+ (end=0) or t -> 1- (end=1).
+def end_limit(
+    f: sympy.Expr, t: sympy.Symbol, end: sympy.Expr | int, deadline: Deadline, points: Sequence[Point] = ({},)
+) -> Limit:
+    """The limit of f as t -> 0+ (end=0), t -> 1- (end=1), or t -> oo or -oo.
 
     `points` are parameter values at which a symbolic answer is compared with numbers.
     """
     e = sympy.Dummy("e", positive=True)
-    near = _clear_parameters(f.xreplace({t: e if end == 0 else 1 - e}), e)
-    place = "t -> 0+" if end == 0 else "t -> 1-"
+    moved, place = {
+        0: (e, "t -> 0+"), 1: (1 - e, "t -> 1-"), sympy.oo: (1 / e, "t -> oo"), -sympy.oo: (-1 / e, "t -> -oo")
+    }[end]  # fmt: skip
+    near = _clear_parameters(f.xreplace({t: moved}), e)
     for attempt in (_by_substitution, _by_powers, _by_terms, _by_limit):
         try:
             value = deadline.run(attempt, near, e, share=0.15)
@@ -195,14 +200,14 @@ def _approaches(errors: list[Any], scale: Any) -> bool:
 
 
 def _ladder(f: sympy.Expr, e: sympy.Symbol) -> list[Any]:
-    """Values of f at distances 10^-k that two precisions agree on, from far to near."""
+    """Values of f at distances of about 10^-k that two precisions agree on, from far to near."""
     ctx = truth.context()
     values = []
     for k in NEAR:
-        values.append(truth.evaluate_reliably(f, {e: ctx.mpf(10) ** -k}))
+        values.append(truth.evaluate_reliably(f, {e: ODD / ctx.mpf(10) ** k}))
     g = f if is_awkward(f) else sympy.expand(f)
     for k in FAR if _is_gentle(g, e) else ():
-        tiny = ctx.mpf(10) ** -k
+        tiny = ODD / ctx.mpf(10) ** k
         rough, fine = (truth.evaluate(g, {e: tiny}, digits=digits) for digits in (60, 240))
         if not (ctx.isfinite(fine) and abs(rough - fine) <= 1e-10 * abs(fine)):
             break

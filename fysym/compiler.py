@@ -41,9 +41,9 @@ def compile(
 
     `h` is a SymPy expression or a text. A single free symbol is its variable; with several, the variable
     is t and the others are parameters, whose ranges `params` gives: `{"alpha": "alpha > 1"}`. `domain` is the set
-    of predictions: "simplex", "cube" (each coordinate in [0, 1] by itself) or `fysym.budget(k)`. `deadline` is in
-    seconds. `strict=True` refuses an entropy whose concavity was only sampled; `assume_concave=True` accepts
-    one for which even that was impossible.
+    of predictions: "simplex", `fysym.budget(k)`, or, each coordinate by itself, "cube" ([0, 1]), "orthant" ([0, oo))
+    or "reals". `deadline` is in seconds. `strict=True` refuses an entropy whose concavity was only sampled;
+    `assume_concave=True` accepts one for which even that was impossible.
     """
     if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 <= deadline <= MOST_SECONDS:
         raise ParameterError(f"deadline must be a number of seconds up to {MOST_SECONDS:g}, not {shown(deadline)}")
@@ -68,7 +68,9 @@ class Build:
         """All stages after reading."""
         concavity.probe(entropy)
         slopes = theory.end_slopes(entropy, clock)
+        theory.check_reach(entropy, slopes, ("proved",))
         verdict = concavity.decide(entropy, clock, self.assume_concave)
+        theory.check_reach(entropy, slopes, ("proved", "sampled"))
         if self.strict and verdict.fact.status == "sampled":
             raise UndecidedError(f"strict=True: concavity was only sampled ({verdict.fact.evidence})")
         derived = theory.derive(entropy, slopes, verdict, clock)

@@ -7,6 +7,7 @@ also be real and without poles inside (0, 1), and its slope must drop at each ki
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +47,8 @@ class Verdict:
 def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -> Verdict:
     """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
     try:
-        verdicts = [_decide_piece(entropy, piece, deadline) for piece in entropy.pieces]
-        joined = _check_kinks(entropy, deadline)
+        verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
+        joined = max((_check_kinks(entropy, deadline), _check_middle(entropy)), key=("proved", "sampled").index)
         for face in entropy.faces():
             bound = bind(entropy, face, deadline)
             probe(bound)
@@ -65,10 +66,10 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
 
 
 def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict:
-    t = entropy.t
-    plain = sympy.diff(piece.stretched(t), t, 2)
-    h = entropy.opened(piece.stretched(t))
-    f = sympy.diff(h, t, 2)
+    t = entropy.x
+    plain = piece.stretched(entropy.t, t, 2)
+    h = entropy.opened(piece.stretched(entropy.t, t))
+    f = entropy.opened(plain)
     regular = _check_regular(entropy, piece, h, deadline)
     found = _search(entropy, piece, f, deadline) if not entropy.parameters else None
     budget = Deadline(min(0.2 * deadline.seconds, deadline.left()))
@@ -87,7 +88,7 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
         argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
         fact = Fact("strictly concave", True, "proved", argument)
         strict, zero = (True, None) if proof.strict else _zero_inside(f, t, deadline)
-        return Verdict(fact, strict, (proof,), None if zero is None else piece.back(t, zero))
+        return Verdict(fact, strict, (proof,), None if zero is None else piece.point(zero))
     if proof is not None and regular == "certified":
         certified = certified_sign(entropy, plain, -1, deadline)
     if certified is not None:
@@ -125,7 +126,7 @@ def _check_never_flat(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: D
 
     For one function a single point shows that; for a family h'' < 0 is proved at one t for all parameter values.
     """
-    t = entropy.t
+    t = entropy.x
     coordinates = [p.coordinate for p in entropy.parameters if f.has(p.coordinate)]
     if not coordinates:
         return
@@ -176,7 +177,7 @@ def certified_sign(entropy: Entropy, f: sympy.Expr, sign: int, deadline: Deadlin
     seconds = 0.8 * min(0.2 * deadline.seconds, deadline.left())
     try:
         if finite:
-            return deadline.run(certify.certify_sign, f, entropy.t, sign, seconds, ranges, share=0.2)
+            return deadline.run(certify.certify_sign, f, entropy.x, sign, seconds, ranges, share=0.2)
         return deadline.run(_certify_terms, entropy, entropy.opened(f), sign, seconds, share=0.2)
     except Exception:  # also StepTimeout: then it stays a numeric search
         return None
@@ -188,11 +189,11 @@ def _certify_terms(entropy: Entropy, f: sympy.Expr, sign: int, seconds: float) -
     terms: list[Proof | Cover] = []
     clock = Deadline(seconds)
     for powers, coefficient in sympy.Poly(f, *coordinates).terms():
-        known = prove_sign(coefficient, entropy.t, clock, depth=0)
-        argument = known or certify.certify_sign(coefficient, entropy.t, sign, clock.left())
+        known = prove_sign(coefficient, entropy.x, clock, depth=0)
+        argument = known or certify.certify_sign(coefficient, entropy.x, sign, clock.left())
         if argument is None or argument.sign != sign:
             return None
-        factors = [prove_sign(b**k, entropy.t, clock, depth=0) for b, k in zip(coordinates, powers, strict=True) if k]
+        factors = [prove_sign(b**k, entropy.x, clock, depth=0) for b, k in zip(coordinates, powers, strict=True) if k]
         parts = (argument, *(factor for factor in factors if factor is not None))
         term = sympy.Mul(*(part.expr for part in parts))
         terms.append(Proof(term, sign, argument.strict, "a product", parts) if factors else argument)
@@ -219,12 +220,12 @@ def _summary(proof: Proof) -> str:
 def probe(entropy: Entropy) -> None:
     """Look at a few points at high precision: most wrong entropies fail at once."""
     for piece in entropy.pieces:
-        h = entropy.opened(piece.stretched(entropy.t))
-        _probe(entropy, piece, h, sympy.diff(h, entropy.t, 2))
+        h, f = (entropy.opened(piece.stretched(entropy.t, entropy.x, order)) for order in (0, 2))
+        _probe(entropy, piece, h, f)
 
 
 def _probe(entropy: Entropy, piece: Piece, h: sympy.Expr, f: sympy.Expr) -> None:
-    t = entropy.t
+    t = entropy.x
     points = entropy.points
     if f == 0 or all(truth.evaluate(f, {t: where, **points[0]}) == 0 and simplified(f) == 0 for where in PROBES[:1]):
         _refute(entropy, piece, S.Zero, S.Half, points[0])
@@ -248,22 +249,22 @@ def _certain(f: sympy.Expr, t: sympy.Symbol, where: Any, point: Point) -> bool:
 
 
 def _refute(entropy: Entropy, piece: Piece, f: sympy.Expr, where: sympy.Expr, point: Point) -> None:
-    witness = piece.back(entropy.t, where)
-    value = truth.evaluate(f, {entropy.t: where, **point})
+    witness = piece.point(where)
+    value = truth.evaluate(f, {entropy.x: where, **point})
     if f == 0:
         what = f"h'' = 0 on all of ({piece.low}, {piece.high})"
         hint = "h is affine there; add a strictly concave term such as t*(1-t)/2"
     else:
-        scale = float(value) / float((piece.high - piece.low) ** 2)
-        what = f"h''({_number(witness)}) = {scale:.6g} > 0"
+        width = float(piece.high - piece.low)
+        what = f"h''({_number(witness)}) = {float(value) / (width**2 if width < math.inf else 1.0):.6g} > 0"
         hint = _hint(entropy, f, point)
     _raise(entropy, witness, point, what, hint)
 
 
 def _refute_undefined(entropy: Entropy, piece: Piece, where: sympy.Expr, point: Point) -> None:
-    witness = piece.back(entropy.t, where)
+    witness = piece.point(where)
     what = f"h({_number(witness)}) is not a real number"
-    _raise(entropy, witness, point, what, "h must be real on all of (0, 1)")
+    _raise(entropy, witness, point, what, f"h must be real on all of {entropy.domain.interval}")
 
 
 def _raise(entropy: Entropy, witness: sympy.Expr, point: Point, what: str, hint: str) -> None:
@@ -272,7 +273,7 @@ def _raise(entropy: Entropy, witness: sympy.Expr, point: Point, what: str, hint:
     culprit = _culprit(entropy, witness, point)
     blame = f" The term {entropy.user(culprit)} curves upwards there." if culprit is not None else ""
     raise NotConcaveError(
-        f"h is not strictly concave on (0, 1): {what}{at}.{blame} Try: {hint}.",
+        f"h is not strictly concave on {entropy.domain.interval}: {what}{at}.{blame} Try: {hint}.",
         witness,
         values,
         None if culprit is None else entropy.user(culprit),
@@ -280,7 +281,7 @@ def _raise(entropy: Entropy, witness: sympy.Expr, point: Point, what: str, hint:
 
 
 def _hint(entropy: Entropy, f: sympy.Expr, point: Point) -> str:
-    values = [truth.evaluate(f, {entropy.t: where, **point}) for where in PROBES]
+    values = [truth.evaluate(f, {entropy.x: where, **point}) for where in PROBES]
     if all(v > 0 for v in values):
         return "the negative of h, which is concave" if not entropy.parameters else "another range of the parameters"
     return "a larger share of a concave term" if not entropy.parameters else "a narrower range of the parameters"
@@ -331,6 +332,23 @@ def _check_kinks(entropy: Entropy, deadline: Deadline) -> str:
     return status
 
 
+def _check_middle(entropy: Entropy) -> str:
+    """How it is known that h' does not rise at 0, where a piece without ends was cut in two."""
+    status = "proved"
+    for piece in entropy.pieces:
+        if len(piece.halves) == 1:
+            continue
+        slope, near = entropy.opened(sympy.diff(piece.expr, entropy.t)), sympy.Rational(1, 10**25)
+        for point in entropy.points[:3]:
+            before, after = (truth.evaluate_reliably(slope, {entropy.t: at, **point}) for at in (-near, near))
+            if after > before and after - before > 1e-12 * (abs(after) + abs(before)):
+                _raise(entropy, S.Zero, point, "the slope of h rises at t = 0", "a concave kink")
+            for condition in conditions(piece.expr, entropy.t):  # singular at 0, so numbers decide
+                if not abs(truth.evaluate(entropy.opened(condition), {entropy.t: S.Zero, **point})) > 0:
+                    status = "sampled"
+    return status
+
+
 def _step(entropy: Entropy, left: Piece, right: Piece, order: int) -> sympy.Expr | None:
     """By how much h (order 0) or h' (order 1) rises from one piece to the next; None where it is singular."""
     t = entropy.t
@@ -348,7 +366,7 @@ def _is_joined(entropy: Entropy, step: sympy.Expr, order: int, deadline: Deadlin
         return False
     if order == 0 or not entropy.parameters:
         return False
-    proof = prove_sign(step, entropy.t, Deadline(min(0.05 * deadline.seconds, deadline.left())))
+    proof = prove_sign(step, entropy.x, Deadline(min(0.05 * deadline.seconds, deadline.left())))
     return proof is not None and proof.sign < 0
 
 
@@ -357,8 +375,8 @@ def _step_of_limits(entropy: Entropy, left: Piece, right: Piece, order: int, poi
     t = entropy.t
     values = []
     for piece, end in ((left, 1), (right, 0)):
-        expr = entropy.opened(sympy.diff(piece.expr, t, order) if order else piece.expr)
-        limit = end_limit(expr.subs(t, piece.back(t, t)).xreplace(point), t, end, deadline).value
+        expr = entropy.opened(sympy.diff(piece.expr, t, order)).subs(t, piece.point(entropy.x))
+        limit = end_limit(expr.xreplace(point), entropy.x, end, deadline).value
         if limit is None or limit.is_infinite:
             return truth.context().nan
         values.append(truth.evaluate_reliably(limit, {}))
@@ -371,12 +389,12 @@ def _step_of_limits(entropy: Entropy, left: Piece, right: Piece, order: int, poi
 def _check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> str:
     """How it is known that h has no pole and stays real inside the piece; an error when it has one."""
     status = "proved"
-    for plain in conditions(piece.stretched(entropy.t), entropy.t):
+    for plain in conditions(piece.stretched(entropy.t, entropy.x), entropy.x):
         condition = entropy.opened(plain)
-        proof = prove_sign(condition, entropy.t, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
+        proof = prove_sign(condition, entropy.x, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
         if proof is not None and proof.strict:
             continue
-        sign = 1 if truth.evaluate(condition, {entropy.t: S.Half, **entropy.points[0]}) > 0 else -1
+        sign = 1 if truth.evaluate(condition, {entropy.x: S.Half, **entropy.points[0]}) > 0 else -1
         certified = certified_sign(entropy, plain, sign, deadline)
         if certified is not None and certified.strict:
             status = "certified" if status == "proved" else status
@@ -396,7 +414,7 @@ def _search_pole(
     entropy: Entropy, piece: Piece, h: sympy.Expr, condition: sympy.Expr, point: Point, deadline: Deadline
 ) -> tuple[float, float] | None:
     """Search for a zero of a condition: raises where h is not smooth, else None or an interval that stays open."""
-    t, bound = entropy.t, h.xreplace(point)
+    t, bound = entropy.x, h.xreplace(point)
     sign = 1 if truth.evaluate(condition, {t: S.Half}) > 0 else -1
     result = _timed_search(-sign * condition, t, deadline)
     if result is not None and result.violation is None and result.complete and not result.open_boxes:
@@ -417,7 +435,7 @@ def _search_pole(
 
 
 def _raise_pole(entropy: Entropy, piece: Piece, pole: sympy.Expr, point: Point) -> None:
-    witness = piece.back(entropy.t, pole)
+    witness = piece.point(pole)
     _raise(entropy, witness, point, f"h is unbounded at t = {float(witness):.6g}", "an h without poles")
 
 
@@ -457,17 +475,17 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
     points = entropy.points
     for point in entropy.extremes((6, 15)):
         g = f.xreplace(point)
-        for at in _violations(g, entropy.t, _timed_search(g, entropy.t, deadline, share=0.05)):
+        for at in _violations(g, entropy.x, _timed_search(g, entropy.x, deadline, share=0.05)):
             _refute(entropy, piece, f, at, point)
     for point in points:
         g = f.xreplace(point)
-        result = _timed_search(g, entropy.t, deadline, share=0.4 / len(points))
-        for at in _violations(g, entropy.t, result):
+        result = _timed_search(g, entropy.x, deadline, share=0.4 / len(points))
+        for at in _violations(g, entropy.x, result):
             _refute(entropy, piece, f, at, point)
         open_boxes = () if result is None else result.open_boxes
-        if result is None or not result.complete or not all(_settled(g, entropy.t, box) for box in open_boxes):
+        if result is None or not result.complete or not all(_settled(g, entropy.x, box) for box in open_boxes):
             low, high = open_boxes[0] if open_boxes else (0.0, 1.0)
-            low, high = (float(piece.back(entropy.t, sympy.Float(end))) for end in (low, high))
+            low, high = (float(piece.point(sympy.Float(end))) for end in (low, high))
             return UndecidedError(
                 f"could not settle whether h'' < 0 for t in ({low:.6g}, {high:.6g}); simplify h, raise the deadline, "
                 "or pass assume_concave=True if you know that it is",

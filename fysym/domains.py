@@ -11,13 +11,38 @@ from .errors import ParameterError
 
 @dataclass(frozen=True)
 class Domain:
-    """Each coordinate in [0, 1], and all of them with the total given, or without one (None)."""
+    """Each coordinate between `low` and `high`, and all of them with the total given, or without one (None).
+
+    `partial` says that h need not have infinite slopes at infinite ends: not every score must have a prediction.
+    """
 
     name: str
     total: float | None
+    low: float = 0.0
+    high: float = 1.0
+    partial: bool = False
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the interval is [0, 1]."""
+        return self.high == 1.0
+
+    @property
+    def interval(self) -> str:
+        """The open interval on which h must be concave, in words."""
+        return f"({_end(self.low)}, {_end(self.high)})"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of both ends, as they stand in the names of facts."""
+        return _end(self.low), _end(self.high)
+
+    def facts(self, kind: str) -> tuple[str, str]:
+        """The names of the facts about both ends: value, slope or curvature."""
+        return f"{kind}_at_{self.ends[0]}", f"{kind}_at_{self.ends[1]}"
 
     @property
     def words(self) -> str:
@@ -27,9 +52,15 @@ class Domain:
         return f"p_j = q(theta_j - tau), tau so that p sums to {self.total:g}"
 
 
+def _end(number: float) -> str:
+    return str(int(number)) if math.isfinite(number) else ("oo" if number > 0 else "-oo")
+
+
 SIMPLEX = Domain("simplex", 1.0)
 CUBE = Domain("cube", None)
-NAMED = {domain.name: domain for domain in (SIMPLEX, CUBE)}
+ORTHANT = Domain("orthant", None, high=math.inf)
+REALS = Domain("reals", None, low=-math.inf, high=math.inf)
+NAMED = {domain.name: domain for domain in (SIMPLEX, CUBE, ORTHANT, REALS)}
 
 
 def budget(k: float) -> Domain:

@@ -13,17 +13,19 @@ from sympy import S
 from . import kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout, factored, simplified
-from .domains import SIMPLEX, Domain
+from .domains import CUBE, ORTHANT, SIMPLEX, Domain
 from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from .parse import parse_expression, power_problem
 from .ranges import Range, exact_expression, exact_number, parse_range
 
 VARIABLE = sympy.Symbol("t", positive=True)
+REAL_VARIABLE = sympy.Symbol("t", real=True)  # of an h on all real numbers
 SLOPE = sympy.Dummy("s", real=True)
 # Where the open coordinate b > 0 of a parameter is sampled: no round numbers, where families degenerate.
 SAMPLES = tuple(map(sympy.Rational, ("89/97", "31/101", "307/103", "5/103", "1213/101", "1/1009", "10007/101")))
 # Where h must be a real number, at the least.
 INSIDE = tuple(map(sympy.Rational, ("1/2", "1/20", "19/20", "1/5", "4/5")))
+NOT_FAR = (*INSIDE, *(abs(end - sympy.Rational(1, 10**k)) for k in (3, 5) for end in (0, 1)))
 INSIDE += tuple(abs(end - sympy.Rational(1, 10**k)) for k in (3, 5, 9, 15, 40) for end in (0, 1))
 MOST_OPERATIONS = 2000
 
@@ -67,10 +69,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entropy:
-    """A normalised entropy h(t) on (0, 1) in canonical symbols, with its parameters.
+    """A normalised entropy h(t) on the interval of its domain in canonical symbols, with its parameters.
 
     `given` is the expression before normalisation; `affine` is what was subtracted from it, 0 where the domain has
-    no total; `ends` are the limits of `given` at 0 and 1.
+    no total; `ends` are the limits of `given` at both ends. `x` is the coordinate 0 < x < 1 of a piece;
+    it is t itself where that is all of (0, 1).
     """
 
     t: sympy.Symbol
@@ -82,6 +85,15 @@ class Entropy:
     user_variable: sympy.Symbol
     pieces: tuple[kinks.Piece, ...]
     domain: Domain = SIMPLEX
+
+    @property
+    def x(self) -> sympy.Symbol:
+        return VARIABLE
+
+    @property
+    def ends_of_t(self) -> tuple[sympy.Expr, sympy.Expr]:
+        """Both ends of the interval of t."""
+        return self.pieces[0].low, self.pieces[-1].high
 
     def opened(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` with every parameter replaced by its positive coordinate."""
@@ -102,7 +114,7 @@ class Entropy:
         return expr.xreplace(names)
 
     def whole(self, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
-        """A function of h on all of (0, 1), put together from its smooth pieces."""
+        """A function of h on the whole interval, put together from its smooth pieces."""
         branches: list[tuple[sympy.Expr, sympy.Expr]] = []
         for piece in self.pieces:
             expr = of_piece(piece.expr)
@@ -136,6 +148,11 @@ class Entropy:
                     yield {p.name: end}
 
 
+def variable_of(domain: Domain) -> sympy.Symbol:
+    """The canonical t of a domain."""
+    return VARIABLE if domain.low == 0 else REAL_VARIABLE
+
+
 def sample_points(symbols: list[sympy.Symbol], most: int = 49) -> Iterator[Point]:
     """Combinations of SAMPLES for the symbols, the plainest first."""
     grids = itertools.product(SAMPLES, repeat=len(symbols))
@@ -149,7 +166,8 @@ def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline, domain: D
     expr = parse_expression(h) if isinstance(h, str) else _expression(h)
     variable, symbols = _symbols(expr, dict(params or {}))
     parameters = tuple(_parameter(symbol, (params or {}).get(symbol.name)) for symbol in symbols)
-    rename = {p.user: p.symbol for p in parameters} | ({variable: VARIABLE} if variable else {})
+    t = variable_of(domain)
+    rename = {p.user: p.symbol for p in parameters} | ({variable: t} if variable else {})
     try:
         given = deadline.run(lambda: exact_expression(expr).xreplace(rename).doit(), share=0.2)
     except StepTimeout:
@@ -187,28 +205,30 @@ def normalise(
 
     Only where the total is fixed, so that it does not matter.
     """
-    t = VARIABLE
+    t = variable_of(domain)
+    interval = tuple(map(sympy.sympify, domain.ends))
     try:
-        pieces = deadline.run(kinks.split, given, t, share=0.2)
+        pieces = deadline.run(kinks.split, given, t, *interval, share=0.2)
     except StepTimeout:
         raise UndecidedError("the kinks of h could not be found within the deadline") from None
     entropy = Entropy(t, given, given, S.Zero, (_unknown, _unknown), parameters, user_variable, pieces, domain)
     _check_real(entropy)
-    ends = tuple(
-        end_limit(entropy.opened(piece.expr), t, end, deadline, entropy.points[:3])
-        for end, piece in ((0, pieces[0]), (1, pieces[-1]))
-    )
-    for end, limit in enumerate(ends):
+    ends = []
+    for end, piece in zip(interval, (pieces[0], pieces[-1]), strict=True):
+        if end.is_infinite:
+            ends.append(Limit(-S.Infinity, "proved", "as every concave function with slopes of both signs does"))
+            continue
+        limit = end_limit(entropy.opened(piece.expr), t, end, deadline, entropy.points[:3])
         if limit.value is None:
             raise UndecidedError(_undetermined(f"the value of h at {end}", parameters), (0.0, 1.0))
+        if limit.value == S.Infinity:
+            raise NotConcaveError(
+                f"h is not strictly concave on {domain.interval}: it tends to +oo as t -> {end}. Try: its negative.",
+                _convex_point(entropy, end),
+                entropy.at(entropy.points[0]),
+            )
+        ends.append(limit)
     low, high = (entropy.closed(limit.value) for limit in ends if limit.value is not None)
-    if low == S.Infinity or high == S.Infinity:
-        at = 0 if low == S.Infinity else 1
-        raise NotConcaveError(
-            f"h is not strictly concave on (0, 1): it tends to +oo as t -> {at}. Try: its negative.",
-            _convex_point(entropy, at),
-            entropy.at(entropy.points[0]),
-        )
     if domain.total is None:
         affine = S.Zero
     elif low.is_infinite or high.is_infinite:
@@ -224,23 +244,35 @@ _unknown = Limit(None, "sampled", "")
 
 
 def _check_real(entropy: Entropy) -> None:
-    """h must be a real number at points all over (0, 1)."""
+    """h must be a real number at points all over its interval."""
     for piece in entropy.pieces:
         expr = entropy.opened(piece.expr)
         for point in entropy.points[:3]:
-            for where in INSIDE:
-                at = piece.low + (piece.high - piece.low) * where
+            for where in INSIDE if (piece.high - piece.low).is_finite else NOT_FAR:
+                at = piece.point(where)
                 value = truth.evaluate(expr, {entropy.t: at, **point})
                 if value != value:
+                    whole = entropy.domain.interval
                     raise NotConcaveError(
-                        f"h is not strictly concave on (0, 1): h({at}) is not a real number. "
-                        "Try: an h that is real on all of (0, 1).",
+                        f"h is not strictly concave on {whole}: h({at}) is not a real number. "
+                        f"Try: an h that is real on all of {whole}{_smaller_domain(entropy)}.",
                         at,
                         entropy.at(point),
                     )
 
 
-def _convex_point(entropy: Entropy, end: int) -> sympy.Expr:
+def _smaller_domain(entropy: Entropy) -> str:
+    """The domain on which h is real, in words, where it is not on a larger one."""
+    point, expr = entropy.points[0], entropy.opened(entropy.given).xreplace({entropy.t: VARIABLE})
+    for domain, places in ((ORTHANT, (S.One / 7, S.One, sympy.Integer(40))), (CUBE, INSIDE[:5])):
+        if domain.low > entropy.domain.low or domain.high < entropy.domain.high:
+            values = [truth.evaluate(expr, {VARIABLE: at, **point}) for at in places]
+            if all(value == value for value in values):
+                return f', or domain="{domain}", where it is'
+    return ""
+
+
+def _convex_point(entropy: Entropy, end: sympy.Expr) -> sympy.Expr:
     """A point near an end where h'' > 0, which exists when h tends to +oo there."""
     second = entropy.opened(entropy.whole(lambda h: sympy.diff(h, entropy.t, 2)))
     at = S.Half
@@ -283,7 +315,7 @@ def _symbols(expr: sympy.Expr, params: dict[str, Any]) -> tuple[sympy.Symbol | N
             have = ", ".join(names) or "none"
             raise ParameterError(f"params names {name!r}, which does not occur in h; its symbols are: {have}")
     if "t" in params:
-        raise ParameterError("t is the variable of h and runs over (0, 1); remove it from params")
+        raise ParameterError("t is the variable of h and runs over its domain; remove it from params")
     undeclared = [symbol for symbol in symbols if symbol.name not in params]
     called_t = [symbol for symbol in symbols if symbol.name == "t"]
     if len(called_t or undeclared) > 1:
@@ -366,7 +398,7 @@ def _check_powers(given: sympy.Expr, parameter: Parameter, value: sympy.Expr) ->
     """Refuse numbers to powers such as 40**(1/10**9): SymPy would work on an integer of that many digits."""
     for power in given.atoms(sympy.Pow):
         exponent = power.exp.subs(parameter.symbol, value) if power.exp.has(parameter.symbol) else power.exp
-        number = power.base.as_coeff_Mul()[0] if power.base.has(VARIABLE) else power.base
+        number = power.base.as_coeff_Mul()[0] if power.base.has(VARIABLE, REAL_VARIABLE) else power.base
         if exponent.is_Rational and (exponent.q > 1000 or abs(exponent.p) > 10**4) and number != 1:
             raise UnsupportedError(
                 f"at {parameter.name} = {value}, h contains a number to the power {exponent}, which cannot be computed "

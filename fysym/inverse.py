@@ -1,7 +1,7 @@
 """A closed form of q = (-h')^{-1}, found by unwrapping -h'(t) = s and validated before it is believed.
 
 Every solution is only a candidate: SymPy picks wrong Lambert branches and adds extraneous roots, so
-each must return t from s = -h'(t) over the whole of (0, 1), at high precision.
+each must return t from s = -h'(t) over the whole interval, at high precision.
 """
 
 from __future__ import annotations
@@ -100,17 +100,27 @@ def _valid(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> bool:
     """candidate(slope(t)) = t for t across (0, 1), close to both ends included."""
     if candidate.has(sympy.nan, sympy.zoo, sympy.oo, entropy.t) or not candidate.free_symbols:
         return False
-    return all(_valid_at(slope, candidate, entropy.t, point) for point in entropy.points[:4])
+    places = [(where, min(where, 1 - where)) for where in probes()]
+    if not entropy.domain.bounded:  # only as far as towers of exponentials can be computed
+        inner = (entropy.pieces[0].point(where) for where, distance in places if distance > 1e-5)
+        places = [(where, abs(where) or S.One) for where in inner]
+    return all(
+        _returns(slope, candidate, entropy.t, where, distance, point)
+        for point in entropy.points[:4]
+        for where, distance in places
+    )
 
 
-def _valid_at(slope: sympy.Expr, candidate: sympy.Expr, t: sympy.Symbol, point: Point) -> bool:
-    return all(_returns(slope, candidate, t, where, point) for where in probes())
-
-
-def _returns(slope: sympy.Expr, candidate: sympy.Expr, t: sympy.Symbol, where: sympy.Rational, point: Point) -> bool:
+def _returns(
+    slope: sympy.Expr,
+    candidate: sympy.Expr,
+    t: sympy.Symbol,
+    where: sympy.Rational,
+    distance: sympy.Rational,
+    point: Point,
+) -> bool:
     """candidate(slope(where)) = where to 25 digits; a flat slope may need many more digits to tell."""
-    distance = min(where, 1 - where)
-    for more in (1, 4, 16) if distance < sympy.Rational(1, 100) else (1,):
+    for more in (1, 4, 16) if distance < sympy.Rational(1, 100) or distance > 1 else (1,):
         digits = more * (60 + 4 * len(str(distance.q)))
         s = truth.evaluate(slope, {t: where, **point}, digits)
         back = truth.evaluate(candidate, {SLOPE: s, **point}, digits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy
 from sympy import S
@@ -16,25 +16,38 @@ MOST_PIECES = 32
 
 @dataclass(frozen=True)
 class Piece:
-    """A smooth expression that equals h on low < t < high."""
+    """A smooth expression that equals h on low < t < high, where ends may be infinite."""
 
     low: sympy.Expr
     high: sympy.Expr
     expr: sympy.Expr
 
-    def stretched(self, t: sympy.Symbol) -> sympy.Expr:
-        """The expression with t moved so that the piece becomes 0 < t < 1."""
-        return self.expr.subs(t, self.low + (self.high - self.low) * t)
+    def point(self, x: sympy.Expr) -> sympy.Expr:
+        """The t that a coordinate 0 < x < 1 of the piece stands for; it grows with x."""
+        if self.low.is_finite and self.high.is_finite:
+            return self.low + (self.high - self.low) * x
+        if self.low.is_finite:
+            return self.low + x / (1 - x)
+        return self.high - (1 - x) / x if self.high.is_finite else 1 / (1 - x) - 1 / x
 
-    def back(self, t: sympy.Symbol, u: sympy.Expr) -> sympy.Expr:
-        """The point of the piece that the stretched coordinate u stands for."""
-        return self.low + (self.high - self.low) * u
+    @property
+    def halves(self) -> tuple[Piece, ...]:
+        """The piece itself, or both sides of 0 where it has no end at all: proofs are easier on each."""
+        if self.low.is_finite or self.high.is_finite:
+            return (self,)
+        return replace(self, high=S.Zero), replace(self, low=S.Zero)
+
+    def stretched(self, t: sympy.Symbol, x: sympy.Symbol, order: int = 0) -> sympy.Expr:
+        """h, or a derivative of it up to a positive factor, as a function of the coordinate 0 < x < 1."""
+        if self.low.is_finite and self.high.is_finite:
+            return sympy.diff(self.expr.subs(t, self.point(x)), x, order)
+        return sympy.diff(self.expr, t, order).subs(t, self.point(x))
 
 
-def split(h: sympy.Expr, t: sympy.Symbol) -> tuple[Piece, ...]:
-    """The smooth pieces of h on (0, 1), in order; neighbours with the same expression are joined."""
+def split(h: sympy.Expr, t: sympy.Symbol, low: sympy.Expr = S.Zero, high: sympy.Expr = S.One) -> tuple[Piece, ...]:
+    """The smooth pieces of h on (low, high), in order; neighbours with the same expression are joined."""
     pieces: list[Piece] = []
-    for piece in _split(Piece(S.Zero, S.One, h), t):
+    for piece in _split(Piece(low, high, h), t):
         if pieces and pieces[-1].expr == piece.expr:
             pieces[-1] = Piece(pieces[-1].low, piece.high, piece.expr)
         else:
@@ -52,11 +65,12 @@ def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
     )
     ends = [piece.low, *cuts, piece.high]
     if len(ends) > MOST_PIECES:
-        raise UnsupportedError(f"{node} switches at more than {MOST_PIECES} places in (0, 1); use a simpler entropy")
+        raise UnsupportedError(f"{node} switches at more than {MOST_PIECES} places; use a simpler entropy")
     found: list[Piece] = []
     for low, high in zip(ends, ends[1:], strict=False):
-        smooth = piece.expr.xreplace({node: _active(node, t, (low + high) / 2)})
-        found.extend(_split(Piece(low, high, smooth), t))
+        cell = Piece(low, high, piece.expr)
+        smooth = piece.expr.xreplace({node: _active(node, t, cell.point(S.Half))})
+        found.extend(_split(replace(cell, expr=smooth), t))
     return found
 
 
@@ -70,7 +84,7 @@ def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> Non
             beside = truth.evaluate(_active(node, t, root + sympy.Rational(1, 10**30)), {t: root})
             if not abs(here - beside) < 1e-20:
                 raise NotConcaveError(
-                    f"h is not strictly concave on (0, 1): {node} jumps at the single point t = {root}. "
+                    f"h is not strictly concave: {node} jumps at the single point t = {root}. "
                     "Try: a continuous h.",
                     root,
                 )
@@ -109,19 +123,20 @@ def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> list[sympy.Ex
             candidates = []
     roots = {root for root in candidates if _inside(root, piece)}
     if _sign_changes(function, t, piece) > len(roots):
-        raise UnsupportedError(f"could not find exactly where {function} changes sign in (0, 1)")
+        raise UnsupportedError(f"could not find exactly where {function} changes sign in ({piece.low}, {piece.high})")
     return list(roots)
 
 
 def _inside(root: sympy.Expr, piece: Piece) -> bool:
-    return bool(root.is_real) and truth.sign(root - piece.low) == 1 and truth.sign(piece.high - root) == 1
+    above = not piece.low.is_finite or truth.sign(root - piece.low) == 1
+    return bool(root.is_real) and above and (not piece.high.is_finite or truth.sign(piece.high - root) == 1)
 
 
 def _sign_changes(function: sympy.Expr, t: sympy.Symbol, piece: Piece, points: int = 400) -> int:
     """Changes of sign on a fine grid: more of them than known roots means a root was missed."""
     values = []
     for k in range(1, points):
-        where = piece.low + (piece.high - piece.low) * sympy.Rational(k, points)
+        where = piece.point(sympy.Rational(k, points))
         values.append(truth.evaluate(function, {t: where}, digits=30))
     signs = [v > 0 for v in values if v != 0]
     return sum(a != b for a, b in zip(signs, signs[1:], strict=False))

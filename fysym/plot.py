@@ -80,7 +80,10 @@ def panels(reg: Drawable, *, span: float | None = None, size: tuple[float, float
     span = _span([reg], span)
     _draw(axes, reg, span, COLOURS[0], DASHES[0], None)
     margin = margin_of(reg)
-    if isinstance(reg, Regularizer) and reg.derivation.theory.value("value_at_0").is_infinite:
+    if (
+        isinstance(reg, Regularizer)
+        and reg.derivation.theory.value(reg.derivation.entropy.domain.facts("value")[0]).is_infinite
+    ):
         _note(axes[2], "infinite everywhere:\nh(0) = -oo")
     elif margin is None and reg.margin is not None:
         _note(axes[2], "no margin: the loss\nis never 0")

@@ -94,6 +94,8 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     """The Program of an entropy without free parameters."""
     t = entropy.t
     e = sympy.Symbol("e", positive=True)
+    bounded = entropy.domain.bounded
+    places = GRID + UPPER if bounded else _far_and_near(entropy)
     ends = _ends(entropy, theory)
     anchor = S.Zero if ends["anchor"] == 0.0 else -theory.value("slope_at_0")
     value = entropy.whole(lambda h: -h)
@@ -104,14 +106,16 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     inverse_form, coinverse_form = None, None
     if inverse is not None:
         lifted = inverse.subs(SLOPE, SLOPE + anchor)
-        inverse_form = _inverse(lifted, rise, t, ends, deadline)
+        inner = (*GRID, *(1 - sympy.Rational(x) for x in GRID)) if bounded else places
+        interval = entropy.domain.low, entropy.domain.high
+        inverse_form = _inverse(lifted, rise, t, inner, interval, ends, deadline)
         if inverse_form is not None and ends["curvature_high"] == np.inf:
-            coinverse_form = _inverse(1 - lifted, rise, t, ends, deadline)
+            coinverse_form = _inverse(1 - lifted, rise, t, inner, interval, ends, deadline)
             inverse_form = inverse_form if coinverse_form is not None else None
     numeric = inverse_form is None
 
     def lowered(expr: sympy.Expr, derivative: sympy.Expr) -> Scalar:
-        return _choose(expr, t, derivative, GRID + UPPER, deadline)
+        return _choose(expr, t, derivative, places, deadline)
 
     def mirrored(expr: sympy.Expr, derivative: sympy.Expr) -> Scalar:
         return _choose(expr.subs(t, 1 - e), e, derivative.subs(t, 1 - e), GRID, deadline)
@@ -120,10 +124,10 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
         value=lowered(value, slope),
         slope=lowered(slope, curvature),
         curvature=lowered(curvature, third),
-        covalue=mirrored(value, slope) if ends["slope_high"] == np.inf else None,
+        covalue=mirrored(value, slope) if bounded and ends["slope_high"] == np.inf else None,
         rise=lowered(rise, curvature) if numeric else None,
-        corise=mirrored(rise, curvature) if numeric else None,
-        cocurvature=mirrored(curvature, third) if numeric else None,
+        corise=mirrored(rise, curvature) if bounded and numeric else None,
+        cocurvature=mirrored(curvature, third) if bounded and numeric else None,
         inverse=inverse_form,
         coinverse=coinverse_form,
         ends=ends,
@@ -135,28 +139,37 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
 
 
 def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
-    """The limits at 0 and 1 as doubles; an undetermined slope cannot be lowered."""
-    for name in ("slope_at_0", "slope_at_1"):
+    """The limits at both ends as doubles; an undetermined slope cannot be lowered."""
+    domain = entropy.domain
+    for name in domain.facts("slope"):
         if theory.value(name) is None:
             raise UndecidedError(f"{name.replace('_', ' ')} is {theory.undetermined[name]}")
     found = {}
-    for side, end in (("low", 0), ("high", 1)):
-        found[f"value_{side}"] = _double(-theory.value(f"value_at_{end}"))
-        found[f"slope_{side}"] = _double(-theory.value(f"slope_at_{end}"))
+    for side, value, slope in zip(("low", "high"), domain.facts("value"), domain.facts("slope"), strict=True):
+        found[f"value_{side}"] = _double(-theory.value(value))
+        found[f"slope_{side}"] = _double(-theory.value(slope))
     curvature = theory.value("curvature_at_1")
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
-    anchor = -theory.value("slope_at_0")
+    anchor, highest = (-theory.value(name) for name in domain.facts("slope"))
     quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4), S.Zero) for k in (1, 2, 3))
     near = abs(found["slope_low"]) <= NEAR * (three_quarters - quarter)
     found["anchor"] = found["slope_low"] if near else 0.0
-    found["rise_high"] = _double(-theory.value("slope_at_1") - anchor) if near else found["slope_high"]
+    found["rise_high"] = _double(highest - anchor) if near else found["slope_high"]
     found["rise_middle"] = _slope_at(entropy, S.Half, anchor) if near else half
+    if domain.low < 0:
+        found["rise_middle"] = _slope_at(entropy, S.Zero, S.Zero)
     return found
+
+
+def _far_and_near(entropy: Entropy) -> tuple[float, ...]:
+    """Points all over an infinite interval."""
+    upper = GRID + tuple(x for x in UPPER if x < 0.99) + (1.0, 1.7, 2.6, 5.3, 11.0, 36.0, 100.0, 600.0, 1e4, 1e6, 1e9)
+    return upper if entropy.domain.low == 0 else (*(-x for x in upper), *upper)
 
 
 def _slope_at(entropy: Entropy, t: sympy.Rational, anchor: sympy.Expr) -> float:
     """g'(t) - anchor."""
-    piece = next(piece for piece in entropy.pieces if truth.sign(piece.high - t) == 1)
+    piece = next(piece for piece in entropy.pieces if piece.high.is_infinite or truth.sign(piece.high - t) == 1)
     return float(truth.evaluate_reliably(-sympy.diff(piece.expr, entropy.t) - anchor, {entropy.t: t}))
 
 
@@ -246,7 +259,13 @@ def _choose(
 
 
 def _inverse(
-    expr: sympy.Expr, rise: sympy.Expr, t: sympy.Symbol, ends: dict[str, float], deadline: Deadline
+    expr: sympy.Expr,
+    rise: sympy.Expr,
+    t: sympy.Symbol,
+    places: Sequence[Any],
+    interval: tuple[float, float],
+    ends: dict[str, float],
+    deadline: Deadline,
 ) -> Scalar | None:
     """A form of q, or of 1 - q, that is accurate in float64 at all rises, or None.
 
@@ -254,9 +273,8 @@ def _inverse(
     """
 
     def work() -> Scalar | None:
-        near_one = [1 - sympy.Rational(x) for x in GRID]
         low, high = ends["slope_low"] - ends["anchor"], ends["rise_high"]
-        rises = [float(truth.evaluate_reliably(rise, {t: x})) for x in (*map(sympy.Rational, GRID), *near_one)]
+        rises = [float(truth.evaluate_reliably(rise, {t: sympy.Rational(x)})) for x in places]
         rises += [-1e5, -800.0, 800.0, 1e5]
         rate = sympy.diff(expr, SLOPE)
         kept, truths, scales = [], [], []
@@ -264,7 +282,7 @@ def _inverse(
             if not low < r < high:
                 continue
             exact, steepness = (truth.evaluate_reliably(part, {SLOPE: r}) for part in (expr, rate))
-            if not 0 <= exact <= 1:
+            if not (interval[0] <= exact <= interval[1] and abs(exact) < 1e290):
                 continue
             kept.append(r)
             truths.append(exact)

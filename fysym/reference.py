@@ -35,8 +35,9 @@ class Reference:
         self._value = entropy.whole(lambda h: -h)
         self._slope = entropy.whole(lambda h: -sympy.diff(h, t))
         self._curvature = entropy.whole(lambda h: -sympy.diff(h, t, 2))
-        self.low, self.high = (self._number(-theory.value(f"slope_at_{end}")) for end in (0, 1))
-        self.ends = tuple(self._number(-theory.value(f"value_at_{end}")) for end in (0, 1))
+        self.domain = entropy.domain
+        self.low, self.high = (self._number(-theory.value(name)) for name in self.domain.facts("slope"))
+        self.ends = tuple(self._number(-theory.value(name)) for name in self.domain.facts("value"))
         self.kinks = []
         for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
             slopes = (self._number(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
@@ -48,41 +49,57 @@ class Reference:
         return truth.evaluate(expr, {}, self.working)
 
     def value(self, t: Number) -> Number:
-        """g(t) on [0, 1]."""
-        return self.ends[int(t)] if t in (0, 1) else truth.evaluate(self._value, {self.t: t}, self.working)
+        """g(t), at the ends of the interval too."""
+        if t in (self.domain.low, self.domain.high):
+            return self.ends[int(t == self.domain.high)]
+        return truth.evaluate(self._value, {self.t: t}, self.working)
 
     def slope(self, t: Number) -> Number:
-        """g'(t) on (0, 1)."""
+        """g'(t) inside the interval."""
         return truth.evaluate(self._slope, {self.t: t}, self.working)
 
     def curvature(self, t: Number) -> Number:
-        """g''(t) on (0, 1)."""
+        """g''(t) inside the interval."""
         return truth.evaluate(self._curvature, {self.t: t}, self.working)
 
+    def coordinate(self, t: Number) -> Number:
+        """x in which both ends of the interval are far away: log(t/(1-t)) in (0, 1)."""
+        if self.domain.bounded:
+            return self.ctx.log(t / (1 - t))
+        return self.ctx.log(t) if self.domain.low == 0 else self.ctx.asinh(t)
+
+    def at(self, x: Number) -> tuple[Number, Number]:
+        """t and dt/dx at a coordinate."""
+        if self.domain.bounded:
+            t = 1 / (1 + self.ctx.exp(-x))
+            return t, t * (1 - t)
+        t = self.ctx.exp(x)
+        return (t, t) if self.domain.low == 0 else (self.ctx.sinh(x), self.ctx.cosh(x))
+
     def inverse(self, s: Number, guess: Number = None) -> Number:
-        """q(s), 0 at or below the slope at 0 and 1 at or above that at 1."""
+        """q(s), an end of the interval at or beyond the slope there."""
         ctx = self.ctx
         with ctx.workdps(self.working):
             if s <= self.low or s >= self.high:
-                return ctx.mpf(int(s >= self.high))
-            if self.slope(LEAST) >= s:
+                return ctx.mpf(self.domain.high if s >= self.high else self.domain.low)
+            if self.domain.low == 0 and self.slope(LEAST) >= s:
                 return ctx.zero
-            low, high = -400 * ctx.ln10, self.places * ctx.ln10  # of x = log(t/(1-t))
+            low, high = -400 * ctx.ln10, (self.places if self.domain.bounded else 400) * ctx.ln10
             for at, before, after in self.kinks:
                 if before <= s <= after:
                     return at
-                edge = ctx.log(at / (1 - at))
+                edge = self.coordinate(at)
                 low, high = (max(low, edge), high) if s > after else (low, min(high, edge))
             x = ctx.zero
-            if guess is not None and 0 < guess < 1:
-                x = ctx.log(guess / (1 - guess))
+            if guess is not None and self.domain.low < guess < self.domain.high:
+                x = self.coordinate(guess)
             x = x if low < x < high else (low + high) / 2
             close, last = ctx.mpf(10) ** -(DIGITS + self.places), ctx.inf
             while True:
-                t = 1 / (1 + ctx.exp(-x))
+                t, change = self.at(x)
                 miss = self.slope(t) - s
                 low, high = (x, high) if miss < 0 else (low, x)
-                rate = self.curvature(t) * t * (1 - t)
+                rate = self.curvature(t) * change
                 step = -miss / rate if rate > 0 else ctx.inf
                 if abs(step) <= close or high - low <= close:
                     return t

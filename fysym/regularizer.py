@@ -58,6 +58,7 @@ class Regularizer:
         self.name = name
         self._rebind = rebind
         self._bound: dict[Any, Regularizer] = {}
+        self._ratios: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,8 +108,9 @@ class Regularizer:
 
     @property
     def slopes(self) -> tuple[sympy.Expr | None, sympy.Expr | None]:
-        """(h'(0+), h'(1-))."""
-        return self._value("slope_at_0"), self._value("slope_at_1")
+        """h' at both ends of the domain: (h'(0+), h'(1-)) where it is [0, 1]."""
+        low, high = self.derivation.entropy.domain.facts("slope")
+        return self._value(low), self._value(high)
 
     @property
     def margin(self) -> sympy.Expr | None:
@@ -174,6 +176,8 @@ class Regularizer:
         from . import certificate  # needed by few
 
         entropy, verdict = self.derivation.entropy, self.derivation.verdict
+        if not entropy.domain.bounded:
+            raise UnsupportedError(f"certificates are about (0, 1); there is none for the {entropy.domain} yet")
         if verdict.fact.status == "sampled":
             raise UndecidedError(f"there is no proof to export: concavity was only sampled ({verdict.fact.evidence})")
         claims = [("h'' < 0" if proof.strict else "h'' <= 0", proof) for proof in verdict.proofs]
@@ -270,12 +274,32 @@ class Regularizer:
 
     # Numbers
 
-    def predict(self, theta: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """The probabilities that maximise <theta, p> + H(p)."""
+    def predict(
+        self, theta: Any, *, axis: int = -1, target: str | None = None, prior: Any = None, **params: Any
+    ) -> Any:
+        """The probabilities that maximise <theta, p> + H(p).
+
+        With a prior w (a vector of d, or an array like theta) it is <theta, p> + sum_j w_j h(p_j / w_j): Shannon
+        gives softmax(theta + log w), and scores of 0 give the prior.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.predict([0.0, 0.0, 0.5], prior=[0.5, 0.25, 0.25])
+        array([0.4375 , 0.21875, 0.34375])
+        """
+        if prior is not None:
+            return self._with_prior("predict", theta, None, prior, axis, params)
         return self._call("predict", params, theta, axis=axis, target=target)
 
     def loss(
-        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, cost: Any = None, **params: Any
+        self,
+        theta: Any,
+        y: Any,
+        *,
+        axis: int = -1,
+        target: str | None = None,
+        cost: Any = None,
+        prior: Any = None,
+        **params: Any,
     ) -> Any:
         """The Fenchel-Young loss of each row; y are integer labels or proportions.
 
@@ -287,24 +311,57 @@ class Regularizer:
         >>> gini.loss([2.0, 0.5], 0).item(), gini.loss([2.0, 0.5], 0, cost="zero-one").item()
         (0.0, 0.0625)
         """
-        return self._loss("loss", theta, y, axis, target, cost, params)
+        return self._loss("loss", theta, y, axis, target, cost, prior, params)
 
     def grad(
-        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, cost: Any = None, **params: Any
+        self,
+        theta: Any,
+        y: Any,
+        *,
+        axis: int = -1,
+        target: str | None = None,
+        cost: Any = None,
+        prior: Any = None,
+        **params: Any,
     ) -> Any:
         """The gradient of each row's loss: predict(theta) - y, or predict(theta + cost) - y."""
-        return self._loss("grad", theta, y, axis, target, cost, params)
+        return self._loss("grad", theta, y, axis, target, cost, prior, params)
 
     def value_and_grad(
-        self, theta: Any, y: Any, *, axis: int = -1, target: str | None = None, cost: Any = None, **params: Any
+        self,
+        theta: Any,
+        y: Any,
+        *,
+        axis: int = -1,
+        target: str | None = None,
+        cost: Any = None,
+        prior: Any = None,
+        **params: Any,
     ) -> tuple[Any, Any]:
         """loss and grad from one solve."""
-        return self._loss("value_and_grad", theta, y, axis, target, cost, params)  # type: ignore[no-any-return]
+        return self._loss("value_and_grad", theta, y, axis, target, cost, prior, params)  # type: ignore[no-any-return]
+
+    def _with_prior(self, method: str, theta: Any, y: Any, prior: Any, axis: int, params: Mapping[str, Any]) -> Any:
+        from . import prior as priors
+
+        bound = self.bind(**params)
+        bound._require_bound()
+        return priors.call(bound, method, theta, y, prior, axis)
 
     def _loss(
-        self, method: str, theta: Any, y: Any, axis: int, target: str | None, cost: Any, params: Mapping[str, Any]
+        self,
+        method: str,
+        theta: Any,
+        y: Any,
+        axis: int,
+        target: str | None,
+        cost: Any,
+        prior: Any,
+        params: Mapping[str, Any],
     ) -> Any:
         if cost is None:
+            if prior is not None:
+                return self._with_prior(method, theta, y, prior, axis, params)
             return self._call(method, params, theta, y, axis=axis, target=target)
         from .runtime import costs
 
@@ -314,7 +371,7 @@ class Regularizer:
             theta, own = costs.augmented(bound._module, theta, y, cost, axis)
         except bound._module.InputError as error:
             raise InputError(str(error)) from None
-        found = bound._call(method, {}, theta, y, axis=axis, target=target)
+        found = bound._loss(method, theta, y, axis, target, None, prior, {})
         if method == "grad":
             return found
         return found + own if method == "loss" else (found[0] + own, found[1])

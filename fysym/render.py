@@ -141,8 +141,10 @@ def _md(words: str) -> str:
 # LaTeX
 
 LEFT = {
+    "slope_at_-oo": r"h'(-\infty) = ",
     "slope_at_0": r"h'(0^+) = ",
     "slope_at_1": r"h'(1^-) = ",
+    "slope_at_oo": r"h'(\infty) = ",
     "margin": r"h'(0^+) - h'(1^-) = ",
     "strong_concavity": r"\inf_{0 < t < 1} -h''(t) = ",
     "smoothness": r"\bigl(\inf_{0 < t < 1} -h''(t)\bigr)^{-1} = ",

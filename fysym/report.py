@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 TITLES = {
     "strictly_concave": "strictly concave",
+    "slope_at_-oo": "h'(-oo)",
     "slope_at_0": "h'(0+)",
     "slope_at_1": "h'(1-)",
+    "slope_at_oo": "h'(oo)",
     "margin": "margin",
     "sparsity": "sparsity",
     "strong_concavity": "strong concavity",
@@ -72,8 +74,11 @@ def document(reg: Regularizer) -> Document:
     out = [_entropy(reg)]
     out.append(Section("Derivatives", [Formula("h'", reg.dh), Formula("h''", reg.d2h)]))
     facts = Section("Facts")
+    ends = reg.derivation.entropy.domain.facts("slope")
     for name, title in TITLES.items():
         fact = reg.fact(name)
+        if name.startswith("slope_at_") and name not in ends:
+            continue
         if fact is not None:
             facts.items.append(Claim(name, title, fact.value, fact.status, fact.evidence))
         else:
@@ -94,8 +99,8 @@ def _entropy(reg: Regularizer) -> Section:
         given, affine = entropy.user(entropy.given), entropy.user(entropy.affine)
         why = " was subtracted so that h(0) = h(1) = 0, which does not change the loss"
         section.items.append(Sentence(("given as ", given, "; the affine term ", affine, why)))
-    for end in (0, 1):
-        if theory.value(f"value_at_{end}").is_infinite:
+    for end in entropy.domain.ends:
+        if not end.endswith("oo") and theory.value(f"value_at_{end}").is_infinite:
             words = f"h tends to -oo at {end}: the loss is +inf for labels that put {end} on a class"
             section.items.append(Sentence((words,)))
     return section
@@ -114,7 +119,8 @@ def _proofs(reg: Regularizer) -> Section:
 
 def _prediction(reg: Regularizer) -> Section:
     domain = reg.derivation.entropy.domain
-    rule = f"on the {domain}: {domain.words}; q = (-h')^{{-1}} on the slopes of h, 0 below them, 1 above"
+    beyond = {0.0: ", 0 below them"}.get(domain.low, "") + {1.0: ", 1 above"}.get(domain.high, "")
+    rule = f"on the {domain}: {domain.words}; q = (-h')^{{-1}} on the slopes of h{beyond}"
     section = Section("Prediction", [Sentence((rule,), _rule(domain))])
     program = reg.derivation.program
     if program is None:
@@ -130,7 +136,8 @@ def _rule(domain: Domain) -> str:
     """The rule for a prediction, as a mathematician writes it."""
     total = domain.total
     of, sums = ("", "") if total is None else (r" - \tau", rf", \qquad \sum_j \hat y_j(\theta) = {total:g}")
-    where = r"where $q = (-h')^{-1}$ on the slopes of $h$, $q = 0$ below them and $q = 1$ above."
+    beyond = {0.0: ", $q = 0$ below them"}.get(domain.low, "") + {1.0: ", $q = 1$ above"}.get(domain.high, "")
+    where = r"where $q = (-h')^{-1}$ on the slopes of $h$" + f"{beyond}."
     return rf"\[ \hat y_j(\theta) = q(\theta_j{of}){sums}, \]" + f"\n{where}"
 
 

@@ -16,6 +16,7 @@ from .certify import Cover
 from .concavity import PROBES, Verdict, certificate_evidence, certified_sign
 from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import Entropy, bind
+from .errors import UnsupportedError
 from .facts import Fact
 from .rewrite import is_awkward
 from .signs import Proof, bounds_of, prove_sign
@@ -43,16 +44,37 @@ class Theory:
 
 
 def end_slopes(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
-    """The limits of h' at 0 and 1."""
+    """The limits of h' at both ends."""
     return _end_limits(entropy, lambda h: sympy.diff(h, entropy.t), deadline)
 
 
 def _end_limits(
     entropy: Entropy, of_piece: Callable[[sympy.Expr], sympy.Expr], deadline: Deadline
 ) -> tuple[Limit, Limit]:
-    first, last = (entropy.opened(of_piece(entropy.pieces[k].expr)) for k in (0, -1))
-    at_zero = end_limit(first, entropy.t, 0, deadline, entropy.points[:3])
-    return at_zero, end_limit(last, entropy.t, 1, deadline, entropy.points[:3])
+    limits = []
+    for piece, end in zip((entropy.pieces[0], entropy.pieces[-1]), entropy.ends_of_t, strict=True):
+        f = entropy.opened(of_piece(piece.expr))
+        limits.append(end_limit(f, entropy.t, end, deadline, entropy.points[:3]))
+    return limits[0], limits[1]
+
+
+def check_reach(entropy: Entropy, slopes: tuple[Limit, Limit], statuses: tuple[str, ...]) -> None:
+    """Every score must have a prediction: at an infinite end the slope must be infinite, too.
+
+    Only limits of these statuses count: h may turn out not to be concave, which is the better thing to say.
+    """
+    for end, limit, wanted in zip(entropy.ends_of_t, slopes, (S.Infinity, -S.Infinity), strict=True):
+        if end.is_finite or entropy.domain.partial or limit.status not in statuses:
+            continue
+        if limit.value is None or limit.value.is_infinite:
+            continue  # what is not determined ends the lowering, and the wrong infinity is not concave
+        value = entropy.user(entropy.closed(limit.value))
+        beyond = "more" if end == S.Infinity else "less"
+        raise UnsupportedError(
+            f"on the {entropy.domain}, h' must tend to {wanted} as t -> {end}, and it tends to {value}: scores of "
+            f'{-value} and {beyond} would have no prediction. Try: domain="cube" or "simplex", where t ends at 1, '
+            f"or a term that grows faster, such as -t**2/2"
+        )
 
 
 def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:
@@ -95,7 +117,7 @@ def _derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, dea
     _inverse_shape(theory, entropy, deadline)
     _strong_concavity(theory, entropy, verdict, curvatures, deadline)
     _differentiability(theory, entropy, verdict, curvatures)
-    for end, limit in zip(("curvature_at_0", "curvature_at_1"), curvatures, strict=True):
+    for end, limit in zip(entropy.domain.facts("curvature"), curvatures, strict=True):
         if limit.value is not None:
             theory.facts[end] = Fact(end, entropy.closed(limit.value), limit.status, limit.evidence)
     return theory
@@ -116,8 +138,7 @@ def _say_undetermined(theory: Theory, entropy: Entropy, name: str, why: str) -> 
 
 
 def _end_values(theory: Theory, entropy: Entropy) -> None:
-    for end, limit in enumerate(entropy.ends):
-        name = f"value_at_{end}"
+    for name, limit in zip(entropy.domain.facts("value"), entropy.ends, strict=True):
         value = S.Zero if limit.value is None else entropy.closed(limit.value)
         if not value.is_infinite and entropy.domain.total is not None:
             value = S.Zero  # that is what normalisation is for
@@ -125,7 +146,7 @@ def _end_values(theory: Theory, entropy: Entropy) -> None:
 
 
 def _slopes(theory: Theory, entropy: Entropy, slopes: tuple[Limit, Limit]) -> None:
-    for name, limit in zip(("slope_at_0", "slope_at_1"), slopes, strict=True):
+    for name, limit in zip(entropy.domain.facts("slope"), slopes, strict=True):
         if limit.value is None:
             _say_undetermined(theory, entropy, name, limit.evidence)
         else:
@@ -134,8 +155,12 @@ def _slopes(theory: Theory, entropy: Entropy, slopes: tuple[Limit, Limit]) -> No
 
 def _margin(theory: Theory, entropy: Entropy) -> None:
     """Propositions 6 and 7: a margin exists iff both slopes are finite, and is their difference."""
-    names = ("slope_at_0", "slope_at_1")
+    names = entropy.domain.facts("slope")
     low, high = (theory.value(name) for name in names)
+    if entropy.domain.low != 0:
+        for name in ("margin", "sparsity", "essentially_smooth"):
+            theory.undetermined[name] = f"not applicable on the {entropy.domain}, which have no end"
+        return
     if low is not None:
         status = theory.status("slope_at_0", "strictly_concave")
         dense = bool(low == S.Infinity)
@@ -146,10 +171,11 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
         theory.facts["margin"] = Fact("margin", S.Infinity, status, "no margin: " + why)
         theory.facts["sparsity"] = Fact("sparsity", "dense", status, why)
     elif high == -S.Infinity:
-        status = theory.status("slope_at_1", "strictly_concave")
+        status = theory.status(names[1], "strictly_concave")
         theory.facts["margin"] = Fact("margin", S.Infinity, status, "no margin: h'(1-) = -oo, no vertex is reached")
         if low is not None:
-            why = "h'(0+) is finite and h'(1-) = -oo: zeros appear, a vertex is never reached"
+            never = "h'(1-) = -oo: zeros appear, a vertex is never reached"
+            why = f"h'(0+) is finite and {never if entropy.domain.bounded else 'there is no upper end: zeros appear'}"
             theory.facts["sparsity"] = Fact("sparsity", "faces", theory.status(*names, "strictly_concave"), why)
     elif low is not None and high is not None:
         status = theory.status(*names, "strictly_concave")
@@ -178,28 +204,31 @@ def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None
     """The sign of h''': h''' >= 0 makes q = (-h')^{-1} convex and -h'' fall, h''' <= 0 the opposite."""
     if len(entropy.pieces) > 1:
         return
-    third = sympy.diff(entropy.opened(entropy.h), entropy.t, 3)
+    plain = entropy.pieces[0].stretched(entropy.t, entropy.x, 3)
+    third = entropy.opened(plain)
     if third == 0:
         theory.facts["inverse_shape"] = Fact("inverse_shape", "affine", "proved", "h''' = 0")
         return
-    values = [truth.evaluate(third, {entropy.t: x, **point}) for x in PROBES for point in entropy.points[:3]]
+    values = [truth.evaluate(third, {entropy.x: x, **point}) for x in PROBES for point in entropy.points[:3]]
     if any(v > 0 for v in values) and any(v < 0 for v in values):
         return
     budget = Deadline(min(0.1 * deadline.seconds, deadline.left()))
-    proof = prove_sign(third, entropy.t, budget, depth=0)
+    proof = prove_sign(third, entropy.x, budget, depth=0)
     guess = 1 if any(v > 0 for v in values) else -1
     certified = None
     if proof is None:
-        certified = certified_sign(entropy, sympy.diff(entropy.h, entropy.t, 3), guess, deadline)
+        certified = certified_sign(entropy, plain, guess, deadline)
     if proof is None and certified is None:
-        proof = prove_sign(third, entropy.t, budget, depth=1)
+        proof = prove_sign(third, entropy.x, budget, depth=1)
     known = proof or certified
     if known is None:
         return
     theory.proofs["inverse_shape"] = known
     shape, relation = ("convex", ">= 0") if known.sign > 0 else ("concave", "<= 0")
     status, why = ("proved", proof.rule) if proof is not None else ("certified", certificate_evidence(known))
-    theory.facts["inverse_shape"] = Fact("inverse_shape", shape, status, f"h''' {relation} on (0, 1): {why}")
+    theory.facts["inverse_shape"] = Fact(
+        "inverse_shape", shape, status, f"h''' {relation} on {entropy.domain.interval}: {why}"
+    )
 
 
 def _strong_concavity(
@@ -212,13 +241,16 @@ def _strong_concavity(
         at = 1 if shape in ("convex", "affine") else 0
         limit = curvatures[at]
         if limit.value is not None:
-            why = f"-h'' is monotone, so its infimum is its limit at {at}" if shape != "affine" else "-h'' is constant"
+            end = entropy.domain.ends[at]
+            why = f"-h'' is monotone, so its infimum is its limit at {end}" if shape != "affine" else "-h'' is constant"
             fact = Fact("strong_concavity", entropy.closed(limit.value), limit.status, why)
     elif not entropy.parameters:
         fact = _infimum(entropy, verdict, curvatures, deadline)
     if fact is None:
         for name in ("strong_concavity", "smoothness"):
-            _say_undetermined(theory, entropy, name, "the infimum of -h'' over (0, 1) is not determined")
+            _say_undetermined(
+                theory, entropy, name, f"the infimum of -h'' over {entropy.domain.interval} is not determined"
+            )
         return
     theory.facts["strong_concavity"] = fact
     value = fact.value
@@ -229,20 +261,21 @@ def _strong_concavity(
 
 def _infimum(entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline) -> Fact | None:
     """The infimum of -h'' where it is not monotone: exact when a bound or a list of extremes gives it."""
-    t = entropy.t
+    x = entropy.x
     if verdict.zero is not None:
         return Fact("strong_concavity", S.Zero, "proved", f"h'' is 0 at t = {verdict.zero}")
     ends = [limit for limit in curvatures if limit.value is not None]
     if any(limit.value == 0 and limit.status == "proved" for limit in ends) and verdict.fact.status == "proved":
         return Fact("strong_concavity", S.Zero, "proved", "-h'' > 0 tends to 0 at an end")
     if len(entropy.pieces) == 1:
-        curvature = -sympy.diff(entropy.h, t, 2)
-        low = bounds_of(curvature, t).low
+        curvature = -entropy.pieces[0].stretched(entropy.t, x, 2)
+        low = bounds_of(curvature, x).low
         if any(limit.value == low and limit.status == "proved" for limit in ends):
             return Fact("strong_concavity", low, "proved", "a lower bound of -h'' that its limit at an end attains")
-        if low.is_finite and truth.sign(curvature.subs(t, S.Half) - low) == 0:
-            return Fact("strong_concavity", low, "proved", "a lower bound of -h'' that its value at 1/2 attains")
-        critical = _critical_values(curvature, t, ends, deadline)
+        if low.is_finite and truth.sign(curvature.subs(x, S.Half) - low) == 0:
+            middle = entropy.pieces[0].point(S.Half)
+            return Fact("strong_concavity", low, "proved", f"a lower bound of -h'' that its value at {middle} attains")
+        critical = _critical_values(curvature, x, ends, deadline)
         if critical is not None:
             return Fact("strong_concavity", critical, "proved", "the least of -h'' at the zeros of h''' and the ends")
     return _numeric_infimum(entropy, deadline)
@@ -277,13 +310,13 @@ def _critical_values(
 def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
     from . import search  # brings SciPy, which `import fysym` must not
 
-    t = entropy.t
+    x = entropy.x
     least = None
     for piece in entropy.pieces:
-        curvature = -sympy.diff(piece.expr, t, 2).subs(t, piece.low + (piece.high - piece.low) * t)
+        curvature = -sympy.diff(piece.expr, entropy.t, 2).subs(entropy.t, piece.point(x))
         try:
             bound, best, _ = deadline.run(
-                lambda c=curvature: search.lower_bound_and_point(c, t, seconds=0.05 * deadline.seconds), share=0.1
+                lambda c=curvature: search.lower_bound_and_point(c, x, seconds=0.05 * deadline.seconds), share=0.1
             )
         except StepTimeout:
             return None
@@ -299,7 +332,7 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
 def _differentiability(theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]) -> None:
     """Is the prediction differentiable everywhere, the cut-off at 0 included?"""
     name = "twice_differentiable"
-    at_zero = curvatures[0]
+    low, at_zero = entropy.domain.facts("slope")[0], curvatures[0]
     if len(entropy.pieces) > 1:
         theory.facts[name] = Fact(name, False, "proved", "at a kink of h the prediction has a corner")
     elif verdict.zero is not None:
@@ -307,10 +340,10 @@ def _differentiability(theory: Theory, entropy: Entropy, verdict: Verdict, curva
         theory.facts[name] = Fact(name, False, "proved", why)
     elif not verdict.strict and verdict.fact.status == "proved":
         _say_undetermined(theory, entropy, name, "h'' <= 0 is proved, but not that it has no zero")
-    elif theory.value("slope_at_0") == S.Infinity:
-        why = "no cut-off, and -h'' > 0 on all of (0, 1)"
-        theory.facts[name] = Fact(name, True, theory.status("strictly_concave", "slope_at_0"), why)
-    elif at_zero.value is None or theory.value("slope_at_0") is None:
+    elif theory.value(low) == S.Infinity:
+        why = f"no cut-off, and -h'' > 0 on all of {entropy.domain.interval}"
+        theory.facts[name] = Fact(name, True, theory.status("strictly_concave", low), why)
+    elif at_zero.value is None or theory.value(low) is None:
         _say_undetermined(theory, entropy, name, "the limit of h'' at 0 is not determined")
     else:
         smooth = bool(at_zero.value == S.Infinity)

@@ -144,3 +144,11 @@ def test_an_estimate_does_not_go_where_no_precision_tells_a_number_from_1() -> N
     e = sympy.Dummy("e", positive=True)
     assert all(value > 0 for value in boundary._ladder(1 / sympy.log(1 + e), e))
     assert len(boundary._ladder(e ** sympy.Rational(1, 10**9) * (1 - e), e)) > len(boundary.NEAR)
+
+
+def test_a_limit_that_looks_settled_at_powers_of_ten_is_not_believed() -> None:
+    limit = end_limit(sympy.cos(sympy.pi / t), t, 0, Deadline(5))
+    assert limit.value is None
+    assert end_limit(sympy.cos(sympy.pi * t), t, sympy.oo, Deadline(5)).value is None
+    assert end_limit(sympy.atan(t), t, sympy.oo, Deadline(5)).value == sympy.pi / 2
+    assert end_limit(sympy.exp(t) * t, t, -sympy.oo, Deadline(5)).value == 0

@@ -36,7 +36,7 @@ def arguments(h, params, prover=None):
 
     def walk(e):
         for piece in e.pieces:
-            f = sympy.diff(e.opened(piece.stretched(t)), t, 2)
+            f = e.opened(piece.stretched(t, t, 2))
             found = prove_sign(f, t, Deadline(4)) if prover is None else prover(f)
             found = found or certify.certify_sign(f, t, -1, 10)
             assert found is not None

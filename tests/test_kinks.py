@@ -67,8 +67,8 @@ def test_a_cusp_written_as_a_root_of_a_square_is_split():
 
 def test_stretching_a_piece_and_going_back():
     piece = Piece(QUARTER, HALF, t**2)
-    assert sympy.expand(piece.stretched(t) - (QUARTER + t / 4) ** 2) == 0
-    assert (piece.back(t, sympy.Integer(0)), piece.back(t, sympy.Integer(1))) == (QUARTER, HALF)
+    assert sympy.expand(piece.stretched(t, t) - (QUARTER + t / 4) ** 2) == 0
+    assert (piece.point(sympy.Integer(0)), piece.point(sympy.Integer(1))) == (QUARTER, HALF)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def _places(h: entropy.Entropy, face: str = "") -> Iterator[_Place]:
     for left, right in zip(h.pieces, h.pieces[1:], strict=False):
         _check_kink(h, right.expr - left.expr, left.high)
     for piece in h.pieces:
-        plain = replace(piece, expr=piece.expr + sympy.expand(h.affine)).stretched(h.t)
+        plain = replace(piece, expr=piece.expr + sympy.expand(h.affine)).stretched(T, T)
         yield _Place(face, f" on ({piece.low}, {piece.high})", plain, h.opened(plain), h.parameters)
     for values in h.faces():
         at = "".join(f" at {name} = {value}" for name, value in values.items())

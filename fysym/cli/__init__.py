@@ -116,7 +116,7 @@ def _add_entropy_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--where", action="append", default=[], metavar="RANGE", help='range of a parameter, such as "alpha > 1"')
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a parameter")
-    add("--domain", metavar="DOMAIN", help="simplex (unless told otherwise), cube or budget(k)")
+    add("--domain", metavar="DOMAIN", help="simplex (unless told otherwise), cube, orthant, reals or budget(k)")
     add("--deadline", type=float, default=10.0, metavar="SECONDS", help="for all symbolic work (10)")
 
 

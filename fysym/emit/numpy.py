@@ -14,7 +14,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..program import Program, Scalar
 from ..runtime import numpy as runtime
-from ..runtime import numpy_domain, numpy_inverse
+from ..runtime import numpy_domain, numpy_inverse, numpy_line
 from .printer import lines
 
 MARK = "# -- emitted from here --\n"
@@ -82,6 +82,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         scalars,
         "",
         f"TOTAL = F.total = {program.domain.total!r}",
+        *([] if program.domain.bounded else ["LOW = F.low"]),
         "",
         "KERNEL = Kernel(F)",
         *(f"{name} = KERNEL.{name}" for name in METHODS),
@@ -96,11 +97,13 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
 
 
 def parts_of(program: Program) -> list[types.ModuleType]:
-    """The runtime modules that a program needs; the domain's functions take the place of the simplex's."""
+    """The runtime modules that a program needs; what a later one defines takes the place of what an earlier one does."""
     parts = [runtime]
     if program.domain != SIMPLEX:
         parts.append(numpy_domain)
-    return parts if program.inverse is not None else [*parts, numpy_inverse]
+    if program.inverse is None or not program.domain.bounded:
+        parts.append(numpy_inverse)
+    return parts if program.domain.bounded else [*parts, numpy_line]
 
 
 def load(text: str, name: str) -> types.ModuleType:
@@ -133,8 +136,9 @@ def _scalars(program: Program) -> str:
     if program.inverse is not None:
         functions["entropy_inverse"] = (program.inverse, "q at a rise s over the anchor: g'(q) = s + anchor")
     else:
-        assert program.rise and program.corise and program.cocurvature
+        assert program.rise
         functions["entropy_rise"] = (program.rise, "g'(t) - anchor")
+    if program.corise is not None and program.cocurvature is not None:
         functions["entropy_corise"] = (program.corise, "g'(1 - e) - anchor")
         functions["entropy_cocurvature"] = (program.cocurvature, "g''(1 - e)")
     if program.coinverse is not None:
@@ -183,13 +187,12 @@ def _namespace(program: Program) -> str:
         "newton": repr(program.newton),
         "exponential": repr(program.exponential),
     }
+    if not program.domain.bounded:
+        entries |= {"low": _float(program.domain.low), "high": _float(program.domain.high)}
     if program.inverse is None:
-        entries |= {
-            "rise": "entropy_rise",
-            "corise": "entropy_corise",
-            "cocurvature": "entropy_cocurvature",
-            "kinks": repr(program.kinks),
-        }
+        entries |= {"rise": "entropy_rise", "kinks": repr(program.kinks)}
+        if program.domain.bounded:
+            entries |= {"corise": "entropy_corise", "cocurvature": "entropy_cocurvature"}
     else:
         entries["inverse"] = "entropy_inverse"
         if program.coinverse is not None:
@@ -198,7 +201,8 @@ def _namespace(program: Program) -> str:
             entries["coinverse"] = "lambda s: 1.0 - entropy_inverse(s)"
     text = "F = SimpleNamespace(\n" + "".join(f"    {key}={text},\n" for key, text in entries.items()) + ")"
     if program.inverse is None:
-        text += '\nwith np.errstate(all="ignore"):\n    F.inverse, F.coinverse = make_inverse(F)'
+        made = "F.inverse, F.coinverse = make_inverse(F)" if program.domain.bounded else "F.inverse = line_inverse(F)"
+        text += f'\nwith np.errstate(all="ignore"):\n    {made}'
     return text
 
 

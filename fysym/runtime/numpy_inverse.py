@@ -41,11 +41,14 @@ def make_inverse(f: Any) -> tuple[Any, Any]:
 
 
 class Half:
-    """The solution t of slope(t) = s on 0 < t <= 1/2, for an increasing slope with its derivative."""
+    """The solution t of slope(t) = s on 0 < t <= 1/2, or up to the last of `t`, for an increasing slope with its
+    derivative; `t` are the points of the table.
+    """
 
-    def __init__(self, slope: Any, curvature: Any, kinks: list[tuple[float, float, float]]) -> None:
+    def __init__(self, slope: Any, curvature: Any, kinks: list[tuple[float, float, float]], t: Any = None) -> None:
         self.slope, self.curvature = slope, curvature
-        t = np.concatenate([np.geomspace(1e-300, 1 / 64, 2000)[:-1], np.linspace(1 / 64, 0.5, 200)])
+        if t is None:
+            t = np.concatenate([np.geomspace(1e-300, 1 / 64, 2000)[:-1], np.linspace(1 / 64, 0.5, 200)])
         slopes, rates = slope(t), 1.0 / curvature(t)
         for at, before, after in kinks:
             k = np.searchsorted(t, at)

@@ -1,0 +1,82 @@
+"""A prior w on the classes: Omega(p) = sum_j w_j g(p_j / w_j), the family of f-divergences.
+
+Ratios p_j / w_j go up to 1/min(w), so h must be concave as far as that: on [0, oo) if it can be.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from .domains import CUBE, SIMPLEX, Domain
+from .errors import InputError, NotConcaveError, UndecidedError, UnsupportedError
+
+if TYPE_CHECKING:
+    from .regularizer import Regularizer
+
+RATIOS = Domain("ratios", None, high=math.inf, partial=True)
+
+
+def call(reg: Regularizer, method: str, theta: Any, y: Any, prior: Any, axis: int) -> Any:
+    """predict, loss, grad or value_and_grad of a bound regularizer, with a prior."""
+    import numpy as np
+
+    from .runtime import prior as runtime
+
+    if reg.derivation.entropy.domain != SIMPLEX:
+        raise UnsupportedError("a prior needs the simplex, where predictions are probabilities")
+    try:
+        array = np.asarray(prior, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("prior must be an array of positive numbers that sum to 1") from None
+    least = float(np.min(array, where=array > 0.0, initial=1.0))
+    return runtime.call(_entropy(reg, least), method, theta, y, prior, axis)
+
+
+def _entropy(reg: Regularizer, least: float) -> SimpleNamespace:
+    """g, g', q and q' for ratios up to 1/least."""
+    known = reg._ratios
+    if "whole" not in known:
+        try:
+            known["whole"] = _functions(_compiled(reg, sympy.S.One, RATIOS), 1.0)
+        except (NotConcaveError, UndecidedError, UnsupportedError):
+            known["whole"] = None
+    if known["whole"] is not None:
+        return known["whole"]  # type: ignore[no-any-return]
+    most = sympy.Rational(math.ceil(1000.0 / least), 1000)
+    if most not in known:
+        try:
+            known[most] = _functions(_compiled(reg, most, CUBE), float(most))
+        except NotConcaveError as error:
+            witness = error.witness * most
+            raise NotConcaveError(
+                f"with this prior h must be strictly concave on [0, 1/min(prior)] = [0, {float(most):g}], and it is "
+                f"not at t = {float(witness):g}. Try: a prior closer to uniform, or an h that is concave further",
+                witness,
+                error.parameters,
+            ) from None
+    return known[most]  # type: ignore[no-any-return]
+
+
+def _compiled(reg: Regularizer, most: sympy.Expr, domain: Domain) -> Regularizer:
+    from .compiler import compile
+
+    t = reg.variable
+    return compile(reg.h.subs(t, most * t) / most, domain=domain)
+
+
+def _functions(member: Regularizer, most: float) -> SimpleNamespace:
+    """Those of h(most t)/most on the emitted module's interval, as functions of ratios."""
+    module = member._module
+    f = module.F
+    return SimpleNamespace(
+        value=lambda t: most * module.value(f, t / most),
+        slope=lambda t: module.slope(f, t / most),
+        q=lambda r: most * module.predict_one(f, r),
+        weight=lambda t, r: most * module.weights(f, t / most, r),
+        anchor=f.anchor,
+        exponential=None if f.exponential is None or most != 1.0 else f.exponential,
+    )
