@@ -84,8 +84,7 @@ def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> Non
             beside = truth.evaluate(_active(node, t, root + sympy.Rational(1, 10**30)), {t: root})
             if not abs(here - beside) < 1e-20:
                 raise NotConcaveError(
-                    f"h is not strictly concave: {node} jumps at the single point t = {root}. "
-                    "Try: a continuous h.",
+                    f"h is not strictly concave: {node} jumps at the single point t = {root}. Try: a continuous h.",
                     root,
                 )
 

@@ -8,7 +8,7 @@ import sympy
 from sympy import S
 
 from . import truth
-from .deadline import factored, large_exponentials, simplified
+from .deadline import factored, large_exponentials, run, simplified
 
 
 class log1p(sympy.Function):  # type: ignore[misc]  # noqa: N801 (NumPy's name)
@@ -50,6 +50,16 @@ class wrightomega(sympy.Function):  # type: ignore[misc]  # noqa: N801 (SciPy's 
 LARGEST_EXPONENT = 64
 LARGEST_ROOT = 100
 TERMS = 30  # of a power series
+
+
+def cancelled(expr: sympy.Expr, most: int = 60) -> sympy.Expr:
+    """sympy.cancel where that is quick, else the expression as it is."""
+    if is_awkward(expr) or expr.count_ops() > most:
+        return expr
+    try:
+        return run(lambda: sympy.cancel(sympy.together(expr)), seconds=1.0)
+    except Exception:  # also StepTimeout: it is only not offered
+        return expr
 
 
 def is_awkward(expr: sympy.Expr) -> bool:

@@ -39,7 +39,13 @@ UNARY: dict[str, Any] = {
 @functools.cache
 def compiled(name: str) -> Any:
     function = getattr(vector, f"v{name}")
-    if name in ("pow", "pown"):
+    if name == "pow":
+
+        @numba.njit
+        def loop(x: Any, y: Any, more: Any, out: Any) -> None:
+            for i in range(x.shape[0]):
+                out[i] = function(x[i], y[i], more[i])
+    elif name == "pown":
 
         @numba.njit
         def loop(x: Any, y: Any, out: Any) -> None:
@@ -91,9 +97,11 @@ def test_powers(dtype: Any) -> None:
     x = np.exp(rng.uniform(-1, 1, 500) * (690 if wide else 85)).astype(dtype)
     y = rng.uniform(-1, 1, 500).astype(dtype)
     out = np.empty_like(x)
-    compiled("pow")(x, y, out)
+    more = (y * rng.uniform(-1, 1, 500) * (1e-8 if wide else 1e-9)).astype(dtype)
+    compiled("pow")(x, y, more, out)
     with mpmath.workdps(50):
-        exact = [mpmath.mpf(float(a)) ** mpmath.mpf(float(b)) for a, b in zip(x, y, strict=True)]
+        exponents = [mpmath.mpf(float(b)) + mpmath.mpf(float(c)) for b, c in zip(y, more, strict=True)]
+        exact = [mpmath.mpf(float(a)) ** b for a, b in zip(x, exponents, strict=True)]
         assert max(ulps(a, b, dtype) for a, b in zip(out, exact, strict=True)) <= 16
     x = rng.uniform(0, 1, 500).astype(dtype)
     y = rng.choice([10 / 3, 1 / 0.7, 2.5, 10.0], 500).astype(dtype)

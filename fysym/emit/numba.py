@@ -19,7 +19,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
-from ..rewrite import expm1, log1p, ndtr, safe, wrightomega
+from ..rewrite import cancelled, expm1, is_awkward, log1p, ndtr, safe, wrightomega
 from . import numba_table
 from . import numba_templates as text
 from .printer import Table, assignments
@@ -44,10 +44,10 @@ VECTOR = Table(
     },
     {
         "sqrt": "vsqrt({0})",
-        "cbrt": "vpow({0}, 0.3333333333333333)",
+        "cbrt": "vpow({0}, 0.3333333432674408, -9.934107462565104e-09)",
         "square": "vsquare({0})",
         "where": "vselect_gt({1}, {0}, {2}, {3})",
-        "power": "vpow({0}, {1})",
+        "power": "vpow({0}, {2}, {3})",
         "clip": "vatleast({0}, 0.0)",
     },
 )
@@ -124,7 +124,7 @@ def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
 def in_exponential(expr: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
     """The expression in Y = exp(rate s), as one fraction where it is rational."""
     found = sympy.powsimp(sympy.expand_power_exp(expr).subs(SLOPE, sympy.log(Y) / rate))
-    return sympy.cancel(sympy.together(found)) if found.is_rational_function(Y) else found
+    return cancelled(found) if found.is_rational_function(Y) else found
 
 
 def _is_steep(program: Program) -> bool:
@@ -295,13 +295,9 @@ def _solved(program: Program, bits: int, constants: list[str], left: float) -> d
     else:
         table, statements = numba_table.log_statements(program, bits)
         p = program.rise.argument
-        polish = {"rise_p": program.rise.expr, "curve_p": program.curvature.expr.subs(program.curvature.argument, p)}
+        polish = {"rise_p": program.rise.expr, "rate_p": _rate(program, p)}
         statements += assignments(polish, p, "p", VECTOR)
-        statements += [
-            "delta = (rise_p - b) / (curve_p * p)",
-            "p = p * (1.0 - delta * (1.0 - 0.5 * delta))",
-            "w = 1.0 / curve_p",
-        ]
+        statements += ["delta = (rise_p - b) / rate_p", "p = p * (1.0 - delta * (1.0 - 0.5 * delta))", "w = p / rate_p"]
     constants.append(table)
     lower = {
         "rise_t": program.rise.expr,
@@ -335,6 +331,12 @@ def _solved(program: Program, bits: int, constants: list[str], left: float) -> d
     return places
 
 
+def _rate(program: Program, p: sympy.Symbol) -> sympy.Expr:
+    """p g''(p), multiplied out: g'' alone may be too large for a double where p is tiny."""
+    product = p * program.curvature.expr.subs(program.curvature.argument, p)
+    return product if is_awkward(product) else sympy.powsimp(sympy.expand(product))
+
+
 def _number(value: float) -> str:
     return "np.inf" if value == math.inf else "-np.inf" if value == -math.inf else repr(value)
 
@@ -364,7 +366,7 @@ def _cheapest(
 ) -> list[str]:
     """Statements for p and w = q', in the cheapest of a few equal forms; `factor` is d argument / ds."""
     slope = sympy.diff(inverse, argument) * factor
-    forms = [slope, sympy.cancel(slope), P * sympy.cancel(slope / inverse), _weight_of(program)]
+    forms = [slope, cancelled(slope), P * cancelled(slope / inverse), _weight_of(program)]
     found = []
     for form in forms:
         try:
@@ -393,7 +395,7 @@ def cost(statements: list[str]) -> int:
 def _weight_of(program: Program) -> sympy.Expr:
     """w = 1/g'' in p."""
     curvature = program.curvature.expr.subs(program.curvature.argument, P)
-    forms = [1 / curvature, sympy.cancel(sympy.together(1 / curvature)), sympy.powsimp(1 / curvature)]
+    forms = [1 / curvature, cancelled(1 / curvature), sympy.powsimp(1 / curvature)]
     return min(forms, key=lambda e: e.count_ops())
 
 
@@ -422,7 +424,7 @@ def _psi(program: Program, value: list[str]) -> list[str]:
     t = program.value.argument
     plain = program.value.expr.replace(log1p, lambda x: sympy.log(1 + x)).replace(expm1, lambda x: sympy.exp(x) - 1)
     try:
-        found = sympy.expand(sympy.cancel(sympy.expand(t * sympy.diff(plain, t) - plain)))
+        found = sympy.expand(cancelled(sympy.expand(t * sympy.diff(plain, t) - plain)))
         terms = [sympy.lambdify(t, term, "math") for term in sympy.Add.make_args(found)]
         if all(term(x) >= 0.0 for term in terms for x in (1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999)):
             statements = [value[0], *assignments({"psi": safe(found, t).subs(t, P)}, P, "p", VECTOR)]

@@ -15,6 +15,7 @@ from ..entropy import SLOPE
 from ..program import Program, Scalar
 from ..runtime import numpy as runtime
 from ..runtime import numpy_domain, numpy_inverse, numpy_line
+from ..rewrite import cancelled
 from .printer import lines
 
 MARK = "# -- emitted from here --\n"
@@ -169,7 +170,7 @@ def _cheap_weight(program: Program) -> str | None:
     if program.inverse is None or program.curvature.expr.is_rational_function():
         return None
     inverse = program.inverse.expr
-    ratio = sympy.cancel(sympy.diff(inverse, SLOPE) / inverse)
+    ratio = cancelled(sympy.diff(inverse, SLOPE) / inverse)
     if not ratio.is_rational_function(SLOPE):
         return None
     found = lines(ratio, SLOPE, "r")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -215,7 +216,9 @@ class _Writer:
             if thirds == 2:
                 root = self.table.powers["square"].format(root)
             return root if whole == 0 else "(" + " * ".join([*[name] * whole, root]) + ")"
-        return self.table.powers["power"].format(self._clipped(base), _strip(self.write(exponent)))
+        text = _strip(self.write(exponent))
+        parts = _parts(exponent) if exponent.is_number else (text, "0.0")
+        return self.table.powers["power"].format(self._clipped(base), text, *parts)
 
     def _clipped(self, base: sympy.Expr) -> str:
         """A base that is positive in exact arithmetic, kept from rounding below 0."""
@@ -236,3 +239,10 @@ class _Writer:
                 left, right = right, left
             text = self.table.powers["where"].format(left, right, _strip(self.write(value)), text)
         return text
+
+
+def _parts(exponent: sympy.Expr) -> tuple[str, str]:
+    """A number as a float32 and the rest as a double, for targets whose powers take more digits than one has."""
+    exact = sympy.Rational(str(exponent.evalf(40)))
+    first = struct.unpack("f", struct.pack("f", float(exact)))[0]
+    return repr(first), repr(float(exact - sympy.Rational(first)))

@@ -189,7 +189,8 @@ class Kernel:
             wider = None if y is None else y.astype(np.float64)
             out = self.run(kind, rows.astype(np.float64), losses, labels, wider)
             if loss is not None:
-                loss[:] = losses
+                with np.errstate(over="ignore"):
+                    loss[:] = losses
             return out.astype(np.float32)
         if bits == 64:
             native = self.native(kind, 64)

@@ -361,11 +361,17 @@ def _exp_dd(hi: Any, lo: Any) -> Any:
     return (1.0 + (e + (e + 1.0) * out)) * (k - k1).pow2() * k1.pow2()
 
 
-def pow(x: Any, y: Any) -> Any:
-    """x^y for x >= 0, correct to a few ulps: log in double-double.  0^y is 0 (oo for y < 0), x^0 is 1, x < 0 is NaN."""
+def pow(x: Any, y: Any, more: Any) -> Any:
+    """x^(y + more) for x >= 0, correct to a few ulps: log in double-double, and more digits of y than a number has.
+
+    0^y is 0 (oo for y < 0), x^0 is 1, x < 0 is NaN.
+    """
     hi, lo = _log_dd(x, True)
+    whole = y + more
+    rest = (y - whole) + more
+    y = whole
     p = y * hi
-    pl = y.fma(hi, -p) + y * lo
+    pl = y.fma(hi, -p) + (y * lo + rest * hi)
     r = _exp_dd(p, pl)
     edge = (y > 0.0).where(x, 1.0 / x)  # 0 or oo, as x is
     r = x.eq(0.0).where(edge, x.eq(math.inf).where(edge, r))
