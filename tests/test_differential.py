@@ -166,7 +166,7 @@ def wrong_case(entropy: Entropy, target: str, domain: str, given_scores: Scores,
         return [*wrong, f"value_and_grad gives {np.shape(losses)}, {np.shape(grads)}"]
     predictions = Scores(p, axis).rows()
     one_hot = np.eye(rows.shape[1], dtype=kind)[labels]
-    rounding = 0.0 if kind == np.float64 else FLOATS[kind]
+    rounding = 4e-16 if kind == np.float64 else FLOATS[kind]
     if not (np.abs(Scores(grads, axis).rows() - (predictions - one_hot)) <= rounding).all():
         wrong.append("grad is not predict - y")
     direction = rng.normal(size=array.shape).astype(kind)

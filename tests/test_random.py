@@ -216,7 +216,7 @@ def wrong_numbers(known: Known, reg: Any, number: int) -> list[str]:
             loss, grad = reg.value_and_grad(theta, label)
             wrong += wrong_loss(loss, oracle, truth, label)
             one_hot = (np.arange(d) == label).astype(float) if isinstance(label, int) else label
-            if not (grad == p - one_hot).all():
+            if not (np.abs(grad - (p - one_hot)) <= 4e-16).all():
                 wrong.append(f"grad = {grad!r} is not predict - y for theta = {list(theta)}")
     v = rng.normal(size=d)
     theta = unit * 0.3 * rng.normal(size=d)

@@ -13,9 +13,9 @@ import sympy
 from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..program import Program, Scalar
+from ..rewrite import cancelled
 from ..runtime import numpy as runtime
 from ..runtime import numpy_domain, numpy_inverse, numpy_line
-from ..rewrite import cancelled
 from .printer import lines
 
 MARK = "# -- emitted from here --\n"
@@ -98,7 +98,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
 
 
 def parts_of(program: Program) -> list[types.ModuleType]:
-    """The runtime modules that a program needs; what a later one defines takes the place of what an earlier one does."""
+    """The runtime modules that a program needs; what a later one defines takes the place of an earlier one's."""
     parts = [runtime]
     if program.domain != SIMPLEX:
         parts.append(numpy_domain)
