@@ -142,17 +142,19 @@ for outer in range(80):
     spread = vsum(h) - mean * vsum(e)
     rate = ONE - second(u) * spread / fresh
     move = miss / rate
-    if miss > ZERO:
-        lowest = max(lowest, vlog(w))
-    else:
-        highest = min(highest, vlog(w))
     at = vlog(w)
-    if not (rate > F(0.05)) or (outer > 8 and abs(miss) > HALF * before):
+    if abs(miss) > rough:  # else its sign is not sure
+        if miss > ZERO:
+            lowest = max(lowest, at)
+        else:
+            highest = min(highest, at)
+    if not (rate > ZERO):
         move = miss
-    if not (at + move > lowest and at + move < highest):
+    move = min(max(move, -ONE), ONE)
+    if not (at + move > lowest and at + move < highest) or (outer > 12 and abs(miss) > HALF * before):
         move = HALF * (lowest + highest) - at if highest - lowest < INF else miss
     before = abs(miss)
-    close = abs(move) <= F(1e-9) or highest - lowest <= F(4e-16) * abs(at)
+    close = abs(move) <= F(1e-9) or abs(miss) <= F(4e-16) or highest - lowest <= F(4e-16) * (ONE + abs(at))
     final = close and rough < F(1e-13)
     rough = F(4e-15) if close else min(rough, max(F(4e-15), abs(move) * F(1e-3)))
     w = w * vexp(move)

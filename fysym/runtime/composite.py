@@ -46,42 +46,44 @@ class Functions:
 
 def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
     """p and w of each row, by NumPy: only scores within the margin are worked on, rows of like number together."""
-    p, w = np.empty(theta.shape), np.empty(len(theta))
-    some = max(1, MANY // theta.shape[1])
-    for k in range(0, len(theta), some):
-        piece = theta[k : k + some]
-        largest = piece.max(axis=1, keepdims=True)
-        bad = ~(largest[:, 0] > -np.inf)
-        x = np.where(np.isposinf(largest), np.where(np.isposinf(piece), 0.0, -np.inf), piece - largest)
-        x[bad] = 0.0
-        p[k : k + some], w[k : k + some] = _pruned(functions, x)
-        p[k : k + some][bad] = np.nan
-        w[k : k + some][bad] = np.nan
-    return p, w
-
-
-def _pruned(functions: Functions, x: Any) -> tuple[Any, Any]:
-    """p and w of rows whose largest score is 0."""
+    n, d = theta.shape
+    p, w = np.zeros((n, d)), np.full(n, np.nan)
+    largest = theta.max(axis=1, initial=-np.inf)
+    bad = ~(largest > -np.inf)
+    p[bad] = np.nan
     least = -functions.margin * (1.0 + 1e-6)
-    kept = (x >= least) & (x > -np.inf)
-    counts = np.count_nonzero(kept, axis=1)
-    p, w = np.zeros(x.shape), np.empty(len(x))
-    widths = np.minimum(2 ** np.ceil(np.log2(counts)).astype(np.int64), x.shape[1])
-    for width in np.unique(widths):
-        rows = np.flatnonzero(widths == width)
-        if width == x.shape[1]:
-            p[rows], w[rows], _ = iterate(functions, x[rows])
-            continue
-        row, column = np.nonzero(kept[rows])
-        place = np.arange(len(row)) - (np.cumsum(counts[rows]) - counts[rows])[row]
-        packed = np.full((len(rows), width), -np.inf)
-        packed[row, place] = x[rows[row], column]
-        found, w[rows], cut = iterate(functions, packed)
-        p[rows[row], column] = found[row, place]
-        wrong = np.flatnonzero(cut < least)  # a class that was left out belongs to the support
-        if len(wrong):
-            p[rows[wrong]], w[rows[wrong]], _ = iterate(functions, x[rows[wrong]])
+    some = max(1, MANY // d)
+    parts = [np.zeros((2, 0), dtype=np.int64)]
+    for k in range(0, n, some):
+        x = _below(theta[k : k + some], largest[k : k + some])
+        row, column = np.nonzero((x >= least) & (x > -np.inf) & ~bad[k : k + some, None])
+        parts.append(np.stack([row + k, column]))
+    row, column = np.concatenate(parts, axis=1)
+    counts = np.bincount(row, minlength=n)
+    place = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
+    widths = np.minimum(2 ** np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64), d)
+    for width in np.unique(widths[~bad]):
+        rows = np.flatnonzero((widths == width) & ~bad)
+        for k in range(0, len(rows), max(1, MANY // width)):
+            chosen = rows[k : k + max(1, MANY // width)]
+            slot = np.full(n, -1)
+            slot[chosen] = np.arange(len(chosen))
+            here = np.flatnonzero(slot[row] >= 0)
+            i, j = row[here], column[here]
+            packed = np.full((len(chosen), width), -np.inf)
+            packed[slot[i], place[here]] = _below(theta[i, j][:, None], largest[i])[:, 0]
+            found, w[chosen], cut = iterate(functions, packed)
+            p[i, j] = found[slot[i], place[here]]
+            wrong = chosen[(cut < least) & (width < d)]  # a class that was left out belongs to the support
+            if len(wrong):
+                p[wrong], w[wrong], _ = iterate(functions, _below(theta[wrong], largest[wrong]))
     return p, w
+
+
+def _below(theta: Any, largest: Any) -> Any:
+    """Scores less the largest of their row; +inf leaves nothing to the others."""
+    x = theta - largest[:, None]
+    return np.where(np.isposinf(largest)[:, None], np.where(np.isposinf(theta), 0.0, -np.inf), x)
 
 
 def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
@@ -110,9 +112,9 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         low[todo] = np.where(miss > 0.0, np.maximum(low[todo], here), low[todo])
         high[todo] = np.where(miss > 0.0, high[todo], np.minimum(high[todo], here))
         lowest, highest = low[todo], high[todo]
-        slow_one = ~(rate > 0.05) | ((iteration > 8) & (np.abs(miss) > 0.5 * before[todo]))
-        move = np.where(slow_one, miss, miss / rate)
+        move = np.clip(np.where(rate > 0.0, miss / rate, miss), -1.0, 1.0)
         outside = ~((here + move > lowest) & (here + move < highest))
+        outside |= (iteration > 12) & (np.abs(miss) > 0.5 * before[todo])
         width = highest - lowest
         move = np.where(outside, np.where(np.isfinite(width), 0.5 * (lowest + highest) - here, miss), move)
         before[todo] = np.abs(miss)
