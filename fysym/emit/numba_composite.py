@@ -60,7 +60,7 @@ for j in range(0, k, L):
     vstore(buf, j, vload(buf, j) - m)
 vstore(buf, k, vfull(x, NINF))
 {guess}
-c = HALF * w * (F(high) - RISE)
+c = HALF * w * ({right} - RISE)
 lowest = NINF
 highest = INF
 final = False
@@ -69,7 +69,7 @@ rough = F(1e-4)
 before = INF
 for outer in range(80):
     left = -RISE * w
-    right = F(high) * w
+    right = {right} * w
     if not (c >= left and c <= right):
         c = HALF * (left + right)
     scale = ONE / w
@@ -168,7 +168,6 @@ if total != total:
     row_fill(out, base, d, NAN)
     store1(loss, i, NAN)
     continue
-share = ONE / total
 {store}
 store1(loss, i, w)
 """
@@ -188,13 +187,13 @@ w = first(vsum(f))
 AT_VERTEX = "w = first(AT_ONE)"
 SCATTER = """
 for j in range(0, k, L):
-    vstore(pbuf, j, vload(pbuf, j) * share)
+    vstore(pbuf, j, vload(pbuf, j) / total)
 for j in range(k):
     store1(out, base + load1(idx, j), load1(pbuf, j))
 """
 COPY = """
 for j in range(0, d, L):
-    vstoren(out, base + j, vload(pbuf, j) * share, min(L, d - j))
+    vstoren(out, base + j, vload(pbuf, j) / total, min(L, d - j))
 """
 
 
@@ -245,7 +244,7 @@ def source(program: Program, form: Form) -> str:
         "store_nan": "store1(loss, i, NAN)", "alone": [AT_VERTEX, "store1(loss, i, w)"], "each": "", "last": "",
         "after": "", "constants": constants, "q": [_renamed(line) for line in statements], "inner": inner, **outer,
         "guess": AT_VERTEX if dense else GUESS, "store": COPY if dense else SCATTER,
-        "step": "vlog(total) * total / slope" if dense else "step",
+        "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
     }  # fmt: skip
     body = text.HEAD + "\n{constants}\n" + OUTER + text.KERNEL
     return separable.filled(body, {"solve": gather + SOLVE, **places})

@@ -154,6 +154,10 @@ class Kernel:
         given.rows = np.ascontiguousarray(given.rows, dtype=np.float64)
         return given, *self.solve(given.rows, target)
 
+    def at(self, given: Any, w: Any) -> Any:
+        """The scores at which v predicts the same: less their largest, divided by w."""
+        return _below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
+
     @slow.quiet
     def predict(self, theta: Any, axis: int = -1, target: str | None = None) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
@@ -164,15 +168,15 @@ class Kernel:
     def threshold(self, theta: Any, axis: int = -1) -> Any:
         """The tau of each row: p is q((theta - tau) / w)."""
         given, _, w = self.solved(theta, axis)
-        return slow.back_batch(given, w * self.functions.separable.threshold(given.rows / w[:, None]))
+        inside = self.functions.separable.threshold(self.at(given, w))
+        return slow.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + w * inside)
 
     @slow.quiet
     def conjugate(self, theta: Any, axis: int = -1) -> Any:
         """Omega*(theta), the largest <theta, p> + H(p)."""
         given, p, _ = self.solved(theta, axis)
         largest = given.rows.max(axis=1, initial=-np.inf)
-        terms = np.where(p > 0.0, (given.rows - largest[:, None]) * p, 0.0)
-        terms[np.isposinf(largest)] = 0.0
+        terms = np.where(p > 0.0, _below(given.rows, largest) * p, 0.0)
         found = largest + (terms.sum(axis=1) + self.functions.entropy(self.functions.u(p)))
         return slow.back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
 
@@ -183,7 +187,7 @@ class Kernel:
         wanted = slow.targets(y, given)
         given, p, w = self.solved(theta, axis, target)
         f = self.functions
-        inside = f.separable.loss(given.rows / w[:, None], wanted, target=target)
+        inside = f.separable.loss(self.at(given, w), wanted, target=target)
         at_p, at_y = f.u(p), f.u(wanted)
         apart = f.entropy(at_p) - f.entropy(at_y) - f.sign * w * (at_p - at_y)
         loss = w * inside + np.where((p == wanted).all(axis=1), 0.0, apart)
@@ -199,11 +203,9 @@ class Kernel:
         return self.value_and_grad(theta, y, axis, target)[1]
 
     def derivative(self, given: Any, p: Any, w: Any, target: str | None = None) -> tuple[Any, Any, Any]:
-        """theta / w, the scores x less their largest and J x of v, and the factor of (J x)(J x)^T in the Jacobian."""
-        at = given.rows / w[:, None]
-        x = given.rows - given.rows.max(axis=1, keepdims=True, initial=-np.inf)
-        x = np.where(p > 0.0, x, 0.0)
-        x = np.where(np.isfinite(x), x, 0.0)
+        """Where v predicts the same, J x of v for the scores x, and the factor of (J x)(J x)^T in the Jacobian."""
+        at = self.at(given, w)
+        x = np.where(p > 0.0, at * w[:, None], 0.0)
         own = self.functions.separable.jvp(at, x, target=target)
         second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
         return at, own, (second / w**4) / (1.0 - second * (x * own).sum(axis=1) / w**3)
