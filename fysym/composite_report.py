@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import fast
 from . import render as rendering
 from .errors import InputError
-from .render import Claim, Document, Formula, Section, Sentence
+from .facts import Fact
+from .render import Claim, Document, Formula, Item, Section, Sentence
 from .report import picture, printable
 
 if TYPE_CHECKING:
@@ -35,22 +37,26 @@ def document(reg: Composite) -> Document:
     """The derivation: the entropy, each fact with its evidence, and what the code does."""
     entropy = Section("Entropy", [Formula("H", reg.outer), Formula("s(t)", reg.inner)])
     entropy.items.append(Sentence(("u is the sum of s over the probabilities",)))
-    entropy.items += [Sentence((f"parameter {name}: {span}",)) for name, span in reg.params.items()]
+    entropy.items.extend(Sentence((f"parameter {name}: {span}",)) for name, span in reg.params.items())
     rule = "that of v at theta / w, where w is the root of w = F'(v); v is the sum inside or minus it, and H = F(v)"
     prediction = Section("Prediction", [Sentence((rule,), RULE)])
     sections = [entropy]
     if reg.params:
         prediction.items.append(Sentence(("bind the parameters to get code: " + ", ".join(reg.params),)))
     else:
-        facts = [Claim(f.name, f.name.replace("_", " "), f.value, f.status, f.evidence) for f in reg.facts]
-        sections.append(Section("Facts", list(facts)))
+        sections.append(Section("Facts", claims(reg.facts)))
         program = reg.separable.derivation.program
         assert program is not None
         inside = f"v: {reg.separable.h} summed; its threshold: {program.solver}"
         compiled = f"compiled kernels: {fast.describe_composite(program)}"
-        prediction.items += [Sentence((words,)) for words in (inside, compiled)]
+        prediction.items.extend(Sentence((words,)) for words in (inside, compiled))
     title = f"Entropy{f' {printable(reg.name)}' if reg.name else ''}"
     return Document(title, [*sections, prediction])
+
+
+def claims(facts: Iterable[Fact]) -> list[Item]:
+    """Facts about H; that they are not about h is in their names."""
+    return [Claim(f"H_{f.name}", f.name.replace("_", " "), f.value, f.status, f.evidence) for f in facts]
 
 
 def render(reg: Composite, form: str) -> str:

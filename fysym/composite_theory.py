@@ -116,9 +116,7 @@ def _sampled(outer: sympy.Expr, inner: sympy.Expr, sign: int, assume: bool) -> F
         share, p = worst(outer, inner, sign)
     except (ArithmeticError, TypeError, NameError, AttributeError) as error:
         raise UndecidedError(f"G or s cannot be evaluated ({type(error).__name__}: {error})") from None
-    lost = (
-        "predictions are then stationary points, which need not be the largest value, and a loss need not be convex"
-    )
+    lost = "predictions are then stationary points, which need not be the largest value, and a loss need not be convex"
     if assume:
         how = f"is refuted at p = {p}" if share > 1.0 else "was not proved"
         return Fact("strictly_concave", True, "sampled", f"assumed by the caller; it {how}: {lost}")

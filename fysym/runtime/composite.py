@@ -1,4 +1,4 @@
-"""Predictions and losses of F(v(p)) for a separable v: its prediction at theta / w, with w found for all rows at once."""
+"""Predictions and losses of F(v(p)) for a separable v: its prediction at theta / w, w found for all rows at once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
     some = max(1, MANY // d)
     parts = [np.zeros((2, 0), dtype=np.int64)]
     for k in range(0, n, some):
-        x = _below(theta[k : k + some], largest[k : k + some])
+        x = below(theta[k : k + some], largest[k : k + some])
         row, column = np.nonzero((x >= least) & (x > -np.inf) & ~bad[k : k + some, None])
         parts.append(np.stack([row + k, column]))
     row, column = np.concatenate(parts, axis=1)
@@ -71,16 +71,16 @@ def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
             here = np.flatnonzero(slot[row] >= 0)
             i, j = row[here], column[here]
             packed = np.full((len(chosen), width), -np.inf)
-            packed[slot[i], place[here]] = _below(theta[i, j][:, None], largest[i])[:, 0]
+            packed[slot[i], place[here]] = below(theta[i, j][:, None], largest[i])[:, 0]
             found, w[chosen], cut = iterate(functions, packed)
             p[i, j] = found[slot[i], place[here]]
             wrong = chosen[(cut < least) & (width < d)]  # a class that was left out belongs to the support
             if len(wrong):
-                p[wrong], w[wrong], _ = iterate(functions, _below(theta[wrong], largest[wrong]))
+                p[wrong], w[wrong], _ = iterate(functions, below(theta[wrong], largest[wrong]))
     return p, w
 
 
-def _below(theta: Any, largest: Any) -> Any:
+def below(theta: Any, largest: Any) -> Any:
     """Scores less the largest of their row; +inf leaves nothing to the others."""
     x = theta - largest[:, None]
     return np.where(np.isposinf(largest)[:, None], np.where(np.isposinf(theta), 0.0, -np.inf), x)
@@ -156,7 +156,7 @@ class Kernel:
 
     def at(self, given: Any, w: Any) -> Any:
         """The scores at which v predicts the same: less their largest, divided by w."""
-        return _below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
+        return below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
 
     @slow.quiet
     def predict(self, theta: Any, axis: int = -1, target: str | None = None) -> Any:
@@ -176,7 +176,7 @@ class Kernel:
         """Omega*(theta), the largest <theta, p> + H(p)."""
         given, p, _ = self.solved(theta, axis)
         largest = given.rows.max(axis=1, initial=-np.inf)
-        terms = np.where(p > 0.0, _below(given.rows, largest) * p, 0.0)
+        terms = np.where(p > 0.0, below(given.rows, largest) * p, 0.0)
         found = largest + (terms.sum(axis=1) + self.functions.entropy(self.functions.u(p)))
         return slow.back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
 
