@@ -30,7 +30,7 @@ def ends(inner: sympy.Expr) -> sympy.Expr:
     if at_zero != 0 or not at_one.is_finite or not at_one.is_positive:
         raise UnsupportedError(
             f"inner = {inner} must be 0 at 0 and positive at 1, and has the values {at_zero} and {at_one} there. "
-            "Try: inner less its value at 0"
+            "Try: inner less its value at 0, plus a multiple of t, which adds a constant to u"
         )
     return at_one
 

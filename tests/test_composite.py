@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import pickle
@@ -140,7 +141,7 @@ def test_scaling_and_costs(name: str) -> None:
 def test_families_can_be_scaled_and_solved() -> None:
     assert family("norm").scale(3).bind(q=2).margin == 3
     pseudo = fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "b > 1"}, assume_concave=True)
-    assert pseudo.solve(margin=2) == {"b": 2} and pseudo.solve(margin="5/4") == {"b": 5}
+    assert pseudo.solve(margin=2) == {"b": 2} and pseudo.solve(margin=1.25) == {"b": 5}
     with pytest.raises(fysym.ParameterError, match="no member has margin = 2"):
         family("norm").solve(margin=2)
     with pytest.raises(fysym.ParameterError, match="only a margin"):
@@ -153,7 +154,9 @@ def test_margins_are_those_of_the_paper(name: str) -> None:
     assert reg.margin == 1 and reg.fact("margin").status == "proved"
     theta = np.array([1.0, 0.0, 0.0])
     for target in ("numpy", None):
-        assert reg.predict(theta, target=target).tolist() == [1, 0, 0] and reg.loss(theta, 0, target=target) == 0
+        np.testing.assert_allclose(reg.predict(theta, target=target), [1, 0, 0], rtol=0, atol=1e-20)
+        assert reg.loss(theta, 0, target=target) <= 1e-16
+        assert reg.loss(theta * (1 + 1e-5), 0, target=target) == 0
     assert reg.loss(0.98 * theta, 0) > 0
 
 
@@ -181,7 +184,7 @@ def test_renyi_beyond_one_is_refused_with_a_witness_or_assumed() -> None:
 
 
 def test_what_is_only_sampled_says_so() -> None:
-    reg = fysym.compile_composite("sqrt(1 + u) + u/10 - 1", "sin(pi*t)")
+    reg = fysym.compile_composite("sqrt(1 + u) + u/10", "sin(pi*t) + t")
     assert reg.fact("strictly_concave").status == "proved"
     reg = fysym.compile_composite("1 - u**(3/5)", "t**2 + t**3")
     fact = reg.fact("strictly_concave")
@@ -225,10 +228,8 @@ def test_errors_teach(outer: Any, inner: Any, params: Any, message: str) -> None
 
 @pytest.mark.parametrize("text", ["u**u**u - 1", "gamma(u)", "1/(u - u)", "zoo*u", "1 - Abs(u - 1/2)", "floor(u)"])
 def test_nothing_but_our_errors_leaves_the_compiler(text: str) -> None:
-    try:
+    with contextlib.suppress(fysym.FysymError):
         fysym.compile_composite(text, "t**2", deadline=3)
-    except fysym.FysymError:
-        pass
 
 
 @pytest.mark.parametrize("bad", [{"deadline": True}, {"deadline": -1}, {"deadline": "a"}, {"name": 3}])

@@ -53,6 +53,13 @@ def second(u):
     """The second derivative of G."""
     {second}
     return g
+
+
+@njit(error_model="numpy", forceinline=True)
+def inner(p):
+    """s of a number."""
+    {inner}
+    return s
 '''
 
 SOLVE = """
@@ -61,8 +68,15 @@ for j in range(0, k, L):
 vstore(buf, k, vfull(x, NINF))
 {guess}
 c = HALF * w * ({right} - RISE)
-lowest = NINF
-highest = INF
+cl = ZERO  # the cut is c + cl: a score next to it keeps all its digits
+# F' lies between its values at a vertex and at the uniform distribution, or else the bracket will be widened.
+lowest = vlog(first(AT_ONE))
+highest = vlog(first(F(k) * inner(ONE / F(k))))
+if lowest > highest:
+    lowest, highest = highest, lowest
+lowest -= F(1e-3)
+highest += F(1e-3)
+reach = F(1e-9)
 final = False
 settled = False
 rough = F(1e-4)
@@ -70,8 +84,11 @@ before = INF
 for outer in range(80):
     left = -RISE * w
     right = {right} * w
+    ll = ZERO
+    rl = ZERO
     if not (c >= left and c <= right):
         c = HALF * (left + right)
+        cl = ZERO
     scale = ONE / w
     last = INF
     step = ZERO
@@ -79,7 +96,7 @@ for outer in range(80):
         f = vfull(x, ZERO)
         g = f
         for j in range(0, k, L):
-            a = (vload(buf, j) - c) * scale
+            a = ((vload(buf, j) - c) - cl) * scale
             b = vatmost(vatleast(a, LOW), RISE)
             {q}
             p = vatmost(vabove(a, LOW, p), ONE)
@@ -98,15 +115,23 @@ for outer in range(80):
             break
         if excess > ZERO:
             left = c
+            ll = cl
         else:
             right = c
-        new = c + w * {step}
-        if not (new > left and new < right) or (iteration > 8 and abs(excess) > HALF * last):
-            new = HALF * (left + right)
-        if new == c:
+            rl = cl
+        t = cl + w * {step}
+        new = c + t
+        t = t - (new - c)
+        inside = (new - left) + (t - ll) > ZERO and (right - new) + (rl - t) > ZERO
+        if not inside or (iteration > 8 and abs(excess) > HALF * last):
+            t = HALF * ((right - left) + (rl - ll)) + ll
+            new = left + t
+            t = t - (new - left)
+        if new == c and t == cl:
             break
         last = abs(excess)
         c = new
+        cl = t
     # The last Newton step is taken in p itself: beyond the resolution of the cut.
     f = vfull(x, ZERO)
     g = f
@@ -114,7 +139,7 @@ for outer in range(80):
     h = f
     for j in range(0, k, L):
         w1 = vload(wbuf, j)
-        b = vatmost(vatleast((vload(buf, j) - c) * scale, LOW), RISE)
+        b = vatmost(vatleast(((vload(buf, j) - c) - cl) * scale, LOW), RISE)
         p = vatmost(vatleast(vload(pbuf, j) - w1 * step, ZERO), ONE)
         f = f + p
         g = g + w1
@@ -143,22 +168,38 @@ for outer in range(80):
     rate = ONE - second(u) * spread / fresh
     move = miss / rate
     at = vlog(w)
-    if abs(miss) > rough:  # else its sign is not sure
+    tight = rough < F(1e-13)
+    if tight or abs(miss) > F(4) * rough:
         if miss > ZERO:
             lowest = max(lowest, at)
         else:
             highest = min(highest, at)
-    if not (rate > ZERO):
-        move = miss
-    move = min(max(move, -ONE), ONE)
-    if not (at + move > lowest and at + move < highest) or (outer > 12 and abs(miss) > HALF * before):
-        move = HALF * (lowest + highest) - at if highest - lowest < INF else miss
+    elif not (rate > F(0.05)):  # the sign is not sure, and Newton's step is not either: the same again, exactly
+        rough = F(4e-15)
+        continue
+    exact = tight and abs(miss) <= F(4e-16)
+    sure = rate > F(0.05) and abs(move) <= F(1e-9)
+    if exact:
+        move = ZERO
+    elif not (rate > ZERO and at + move > lowest and at + move < highest) or (outer > 12 and abs(miss) > HALF * before):
+        move = HALF * (lowest + highest) - at
+        sure = False
     before = abs(miss)
-    close = abs(move) <= F(1e-9) or abs(miss) <= F(4e-16) or highest - lowest <= F(4e-16) * (ONE + abs(at))
-    final = close and rough < F(1e-13)
+    narrow = highest - lowest <= F(4e-16) * (ONE + abs(at))
+    if narrow and (not tight or abs(miss) > F(2e-14)):  # the root is outside, or a rough sign was wrong
+        lowest -= reach
+        highest += reach
+        reach = reach * F(1e3)
+        narrow = False
+        rough = F(4e-15)
+    close = sure or exact or narrow
+    final = close and tight
     rough = F(4e-15) if close else min(rough, max(F(4e-15), abs(move) * F(1e-3)))
     w = w * vexp(move)
-    c = c - move * w * mean
+    t = cl - move * w * mean
+    new = c + t
+    cl = t - (new - c)
+    c = new
 if not settled or c < -MARGIN:
     row_fill(out, base, d, NAN)
     store1(loss, i, NAN)

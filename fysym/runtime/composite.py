@@ -93,7 +93,10 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     f = module.F
     p, cut = np.empty_like(x), np.full(n, -np.inf)
     w = np.full(n, functions.w(np.array([functions.at_one]))[0])
-    low, high, before = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf)
+    classes = np.count_nonzero(x > -np.inf, axis=1)
+    # F' lies between its values at a vertex and at the uniform distribution, or else the bracket is widened
+    ends = np.log([w, functions.w(classes * functions.inner(1.0 / classes))])
+    low, high, before = ends.min(axis=0) - 1e-3, ends.max(axis=0) + 1e-3, np.full(n, np.inf)
     todo = np.arange(n)
     for iteration in range(100):
         at = w[todo]
@@ -112,13 +115,16 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         low[todo] = np.where(miss > 0.0, np.maximum(low[todo], here), low[todo])
         high[todo] = np.where(miss > 0.0, high[todo], np.minimum(high[todo], here))
         lowest, highest = low[todo], high[todo]
-        move = np.clip(np.where(rate > 0.0, miss / rate, miss), -1.0, 1.0)
-        outside = ~((here + move > lowest) & (here + move < highest))
+        move = miss / rate
+        outside = ~((rate > 0.0) & (here + move > lowest) & (here + move < highest))
         outside |= (iteration > 12) & (np.abs(miss) > 0.5 * before[todo])
-        width = highest - lowest
-        move = np.where(outside, np.where(np.isfinite(width), 0.5 * (lowest + highest) - here, miss), move)
+        move = np.where(outside, 0.5 * (lowest + highest) - here, move)
         before[todo] = np.abs(miss)
-        done = (np.abs(miss) <= 4 * EPS) | (width <= 2 * EPS * (1.0 + np.abs(here))) | ~np.isfinite(miss)
+        narrow = highest - lowest <= 2 * EPS * (1.0 + np.abs(here))
+        astray = narrow & (np.abs(miss) > 2e-14)
+        low[todo] -= 1e-3 * astray
+        high[todo] += 1e-3 * astray
+        done = (np.abs(miss) <= 2 * EPS) | (narrow & ~astray) | ~np.isfinite(miss)
         cut[todo] = np.where(total > 0.0, solved.u * at, cut[todo])
         w[todo] = np.where(done, at, at * np.exp(move))
         todo = todo[~done]
