@@ -20,7 +20,7 @@ from . import composite_theory as theory
 from .compiler import _guarded
 from .composite_theory import T, U
 from .deadline import Deadline
-from .errors import InputError, ParameterError, UnsupportedError
+from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
 from .methods import Methods
 from .parse import parse_expression, shown
@@ -255,13 +255,19 @@ class Composite(Methods):
     @functools.cached_property
     def _kernel(self) -> Any:
         from . import fast
-        from .runtime.composite import Functions, Kernel
+        from .runtime.composite import Functions, Kernel, problem
 
         found = self._derived
         margin = float("inf") if self.margin is None else float(self.margin)
         forms = [sympy.lambdify(U, sympy.diff(self.outer, U, k), "numpy") for k in range(3)]
         inner = sympy.lambdify(T, self.inner, "numpy")
         functions = Functions(found.separable, found.sign, forms, inner, float(found.at_one), margin)
+        wrong = problem(functions)
+        if wrong:
+            raise UndecidedError(
+                f"there are no numbers for {self.outer}, u = sum of {self.inner}: {wrong} in double precision. "
+                "Try: lower powers, or berger_parker, the limit of the norms"
+            )
         program = found.separable.derivation.program
         assert program is not None
         return Kernel(functions, fast.composite_kernel(program, functions, self.outer, self.inner))

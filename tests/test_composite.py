@@ -205,6 +205,13 @@ def test_what_is_not_concave_is_refused() -> None:
         fysym.compile_composite("1 - u", "t**3/2 - t**2/4 + t/2")
 
 
+def test_powers_beyond_double_precision_give_no_numbers_rather_than_wrong_ones() -> None:
+    reg = family("norm").bind(q=60)
+    assert reg.margin == 1
+    with pytest.raises(fysym.UndecidedError, match="no w was found"):
+        reg.predict(THETA)
+
+
 @pytest.mark.parametrize(
     ("outer", "inner", "params", "message"),
     [

@@ -132,6 +132,8 @@ for outer in range(80):
         last = abs(excess)
         c = new
         cl = t
+    if abs(excess) > max(rough, F(1e-12)):  # q is too steep here
+        break
     # The last Newton step is taken in p itself: beyond the resolution of the cut.
     f = vfull(x, ZERO)
     g = f

@@ -130,7 +130,18 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         todo = todo[~done]
         if len(todo) == 0:
             break
+    p[todo] = np.nan  # rather than a number that is wrong
     return p, w, cut
+
+
+def problem(functions: Functions) -> str:
+    """Rows of scores for which w is not found, in words; '' if all is well. Very high powers of t are beyond doubles."""
+    theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
+    with np.errstate(all="ignore"):
+        p, w = solve(functions, theta)
+        miss = np.abs(np.log(functions.w(functions.u(p)) / w))
+    bad = np.flatnonzero(~(miss <= 1e-12) | ~(np.abs(p.sum(axis=1) - 1.0) <= 1e-12))
+    return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
 
 class Kernel:
