@@ -51,7 +51,7 @@ def drawn(names: list[str], points: int) -> Figure:
         for axes, title, variable in zip(row, titles, "tss"):
             axes.set(title=title, xlabel=f"${variable}$")
             axes.spines[["top", "right"]].set_visible(False)
-        row[2].legend(frameon=False, fontsize=9, loc="upper right")
+        row[2].legend(handles=row[0].lines, frameon=False, fontsize=9, loc="upper right")
     return figure
 
 

@@ -171,9 +171,8 @@ def test_edges_of_the_input(name: str) -> None:
         found = method(theta, np.ones((6, 3)))
         assert np.isnan(found[1:3]).all() and (found[[0, 3, 4, 5]] == 0).all()
     assert reg.jacobian(theta).shape == (6, 3, 3)
-    assert (
-        reg.predict(theta.astype(np.float32)).dtype == reg.loss(theta.astype(np.float32), [0] * 6).dtype == np.float32
-    )
+    single = np.array([[0.5, 0.25, -1]], np.float32)
+    assert reg.predict(single).dtype == reg.loss(single, [0]).dtype == np.float32
     np.testing.assert_array_equal(reg.predict(theta.T, axis=0), p.T)
     assert reg.predict(np.zeros((0, 4))).shape == (0, 4) and reg.loss(np.zeros((0, 4)), np.zeros(0, int)).shape == (0,)
     assert reg.predict([3.0]).tolist() == [1] and reg.loss([3.0], 0) == 0 and reg.conjugate([3.0]) == 3

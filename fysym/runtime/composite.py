@@ -135,7 +135,7 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
 
 
 def problem(functions: Functions) -> str:
-    """Rows of scores for which w is not found, in words; '' if all is well. Very high powers of t are beyond doubles."""
+    """Scores for which w is not found, in words; '' if all is well. Very high powers of t are beyond doubles."""
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
         p, w = solve(functions, theta)
