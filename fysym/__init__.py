@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .certificate import verify
     from .compiler import compile
     from .composite import Composite, compile_composite
+    from .polyhedral import Polyhedral
     from .regularizer import Regularizer
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ __all__ = [
     "NotConcaveError",
     "ParameterError",
     "ParseError",
+    "Polyhedral",
     "Regularizer",
     "UndecidedError",
     "UnsupportedError",
@@ -57,6 +59,7 @@ __all__ = [
 # What brings SymPy is imported when it is first used, so that `fysym --help` and `fysym catalog` answer at once.
 _LATER = {
     "Composite": "composite",
+    "Polyhedral": "polyhedral",
     "Regularizer": "regularizer",
     "compile": "compiler",
     "compile_composite": "composite",

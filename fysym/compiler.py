@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy
 
@@ -17,6 +17,7 @@ from .errors import FysymError, ParameterError, UndecidedError
 from .parse import shown
 from .regularizer import Derivation, Regularizer
 
+Made = TypeVar("Made")
 MOST_SECONDS = 10**6  # threads cannot wait much longer
 
 
@@ -86,7 +87,7 @@ class Build:
         return _guarded(lambda: self(entropies.bind(entropy, values, clock), clock), clock)
 
 
-def _guarded(work: Callable[[], Regularizer], clock: Deadline) -> Regularizer:
+def _guarded(work: Callable[[], Made], clock: Deadline) -> Made:
     """Nothing but a FysymError leaves the compiler, and nothing keeps it a second past its deadline."""
     try:
         return run(work, seconds=clock.seconds + 0.75)

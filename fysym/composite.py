@@ -7,25 +7,28 @@ theta / w.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import sympy
-from sympy import S
 
-from . import truth
-from .compiler import compile
-from .deadline import Deadline, simplified
-from .errors import FysymError, InputError, NotConcaveError, ParameterError, UndecidedError
+from . import composite_report as reports
+from . import composite_theory as theory
+from .compiler import _guarded
+from .composite_theory import T, U
+from .deadline import Deadline
+from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
-from .parse import parse_expression
+from .methods import Methods
+from .parse import parse_expression, shown
 from .ranges import Range, exact_number, parse_range
 from .regularizer import Regularizer
-from .signs import prove_sign
 
-T = sympy.Symbol("t", positive=True)
-U = sympy.Symbol("u", positive=True)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def compile_composite(
@@ -37,7 +40,7 @@ def compile_composite(
     assume_concave: bool = False,
     name: str | None = None,
 ) -> Composite:
-    """Check and compile H(p) = outer(u), u = sum_j inner(p_j), on the simplex.
+    """Check and compile H(p) = outer(u), u = sum_j inner(p_j), on the simplex; inner must be 0 at 0.
 
     >>> import fysym
     >>> norms = fysym.compile_composite("1 - u**(1/q)", "t**q", params={"q": "q > 1"})
@@ -46,13 +49,23 @@ def compile_composite(
     >>> norms.bind(q=2).predict([1.0, 0.25]).round(3)
     array([0.813, 0.187])
     """
-    ranges = {key: parse_range(key, given) for key, given in (params or {}).items()}
-    expressions = [_read(outer, "u", U, ranges), _read(inner, "t", T, ranges)]
-    unused = [key for key in ranges if not any(e.has(_symbol(key, ranges[key])) for e in expressions)]
-    if unused:
-        raise ParameterError(f"params names {unused[0]!r}, which occurs neither in outer nor in inner")
-    request = Request(expressions[0], expressions[1], ranges, float(deadline), assume_concave, name)
-    return Composite(request)
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 <= deadline <= 10**6:
+        raise ParameterError(f"deadline must be a number of seconds up to 1e+06, not {shown(deadline)}")
+    if not isinstance(name, str | None):
+        raise ParameterError(f"name must be a text, not {shown(name)}")
+    if params is not None and not isinstance(params, Mapping):
+        raise ParameterError(f"params must map names to ranges, not {shown(params)}")
+    clock = Deadline(deadline)
+
+    def work() -> Composite:
+        ranges = {key: parse_range(key, given) for key, given in (params or {}).items()}
+        expressions = [_read(outer, "u", U, ranges), _read(inner, "t", T, ranges)]
+        unused = [key for key in ranges if not any(e.has(_symbol(key, ranges[key])) for e in expressions)]
+        if unused:
+            raise ParameterError(f"params names {unused[0]!r}, which occurs neither in outer nor in inner")
+        return _compiled(Request(expressions[0], expressions[1], ranges, float(deadline), assume_concave, name), clock)
+
+    return _guarded(work, clock)
 
 
 def _symbol(name: str, span: Range) -> sympy.Symbol:
@@ -60,14 +73,16 @@ def _symbol(name: str, span: Range) -> sympy.Symbol:
 
 
 def _read(text: Any, variable: str, symbol: sympy.Symbol, ranges: Mapping[str, Range]) -> sympy.Expr:
-    expr = parse_expression(text) if isinstance(text, str) else sympy.sympify(text)
+    if not isinstance(text, (str, sympy.Expr)):
+        raise ParameterError(f"outer and inner must be texts or SymPy expressions, not {shown(text)}")
+    expr = parse_expression(text) if isinstance(text, str) else text
     names = {s.name for s in expr.free_symbols}
     unknown = names - {variable} - set(ranges)
     if unknown or variable not in names:
         what = f"the unknown symbol {min(unknown)}" if unknown else f"no {variable}"
         raise ParameterError(f"{expr} has {what}: it must be in {variable} and in parameters whose ranges params gives")
     rename = {s: symbol if s.name == variable else _symbol(s.name, ranges[s.name]) for s in expr.free_symbols}
-    return expr.xreplace(rename)
+    return sympy.nsimplify(expr.xreplace(rename), rational=True)
 
 
 @dataclass(frozen=True)
@@ -86,189 +101,190 @@ class Request:
         outer, inner, ranges = self.outer, self.inner, dict(self.ranges)
         for key, raw in values.items():
             if key not in ranges:
-                raise ParameterError(f"there is no parameter called {key!r}; the parameters are: {', '.join(ranges)}")
+                known = f"the parameters are: {', '.join(ranges)}" if ranges else "it has no parameters"
+                raise ParameterError(f"there is no parameter called {key!r}; {known}")
             value = exact_number(raw)
             if value not in ranges[key]:
                 raise ParameterError(f"{key} = {value} is outside its range: {ranges[key].describe(key)}")
             symbol = _symbol(key, ranges.pop(key))
             outer, inner = outer.subs(symbol, value), inner.subs(symbol, value)
-        return Request(outer, inner, ranges, self.seconds, self.assume_concave, self.name)
+        return replace(self, outer=outer, inner=inner, ranges=ranges)
 
 
-class Composite:
-    """A compiled entropy G(sum s(p_j)); a family until its parameters are bound."""
+@dataclass(frozen=True)
+class Derivation:
+    """What was found out about a member: sigma, the regularizer of sigma s, s(1), and the facts."""
 
-    def __init__(self, request: Request) -> None:
+    sign: int
+    separable: Regularizer
+    at_one: sympy.Expr
+    facts: tuple[Fact, ...]
+
+
+def _compiled(request: Request, clock: Deadline) -> Composite:
+    if request.ranges:
+        return Composite(request, None)
+    at_one = theory.ends(request.inner)
+    # a constant does not change the loss; without it H is 0 at the vertices
+    request = replace(request, outer=sympy.expand_log(request.outer) - request.outer.subs(U, at_one))
+    sign, separable = theory.separable(request.inner, clock)
+    facts = theory.facts(request.outer, request.inner, at_one, sign, separable, request.assume_concave, clock)
+    return Composite(request, Derivation(sign, separable, at_one, tuple(facts)))
+
+
+class Composite(Methods):
+    """A compiled entropy G(sum s(p_j)); a family until its parameters are bound. Its methods are a Regularizer's."""
+
+    def __init__(self, request: Request, derivation: Derivation | None) -> None:
         self.request = request
+        self.derivation = derivation
         self.name = request.name
         self._bound: dict[Any, Composite] = {}
-        self._rows: Any = None
-        if not request.ranges:
-            self._compile()
+        self._lock = threading.Lock()
 
-    def _compile(self) -> None:
-        request = self.request
-        clock = Deadline(request.seconds)
-        self.sign, self.separable = _separable(request)
-        self.facts = tuple(_facts(self, request, clock))
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied without its code, which is made again when it is needed."""
+        return Composite, (self.request, self.derivation)
 
-    # Facts
+    # Formulas and facts
+
+    @property
+    def outer(self) -> sympy.Expr:
+        """G in u, less a constant so that H is 0 at the vertices."""
+        return self.request.outer
+
+    @property
+    def inner(self) -> sympy.Expr:
+        """s in t."""
+        return self.request.inner
+
+    @property
+    def separable(self) -> Regularizer:
+        """The regularizer of sigma sum s(p_j), whose prediction at theta / w is the prediction."""
+        return self._derived.separable
+
+    @property
+    def _derived(self) -> Derivation:
+        self._require_bound()
+        assert self.derivation is not None
+        return self.derivation
 
     @property
     def params(self) -> dict[str, str]:
         """The free parameters and their ranges."""
         return {key: span.describe(key) for key, span in self.request.ranges.items()}
 
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Everything that is known, each with its status and evidence; nothing of a family."""
+        return () if self.derivation is None else self.derivation.facts
+
     def fact(self, name: str) -> Fact | None:
         """The fact of that name, or None where it is undetermined."""
-        self._require_bound()
         return next((fact for fact in self.facts if fact.name == name), None)
 
-    @property
-    def margin(self) -> sympy.Expr | None:
-        """How far a score must be ahead for a loss of 0: F' at a vertex times the margin of sum s; oo without one."""
-        fact = self.fact("margin")
+    def _value(self, name: str) -> Any:
+        fact = self.fact(name)
         return None if fact is None else fact.value
 
     @property
+    def margin(self) -> sympy.Expr | None:  # type: ignore[override]
+        """How far a score must be ahead for a loss of 0: F' at a vertex times the margin of sum s; oo without one."""
+        return self._value("margin")
+
+    @property
     def sparsity(self) -> str | None:
-        """As of the separable entropy inside."""
-        return self.separable.sparsity if not self.params else None
+        """'full', 'faces' or 'dense', as of the separable entropy inside."""
+        return self._value("sparsity")
+
+    def report(self, format: str = "text") -> str:
+        """The whole derivation, in words and formulas, as "text", "markdown", "latex" or "html"."""
+        return reports.render(self, format)
+
+    def plot(self, **options: Any) -> Figure:
+        """The paper's three panels (entropy, prediction, loss) with the margin marked; see `fysym.plot.panels`."""
+        from . import plot  # needs Matplotlib
+
+        self._require_bound()
+        return plot.panels(self, **options)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """The card that a notebook shows."""
+        return reports.card(self)
+
+    def __repr__(self) -> str:
+        return reports.line(self)
+
+    # Parameters
 
     def bind(self, **values: Any) -> Composite:
         """The member of the family at these parameter values."""
         if not values:
             return self
-        key = tuple(sorted((name, str(value)) for name, value in values.items()))
-        if key not in self._bound:
-            self._bound[key] = Composite(self.request.bind(values))
-        return self._bound[key]
+        try:
+            key = tuple((name, type(values[name]), values[name]) for name in sorted(values))
+            hash(key)
+        except TypeError:
+            raise ParameterError(f"parameter values must be numbers; got {values!r}") from None
+        bound = self._bound.get(key)
+        if bound is None:
+            clock = Deadline(self.request.seconds)
+            bound = _guarded(lambda: _compiled(self.request.bind(values), clock), clock)
+            with self._lock:
+                if len(self._bound) >= 64:
+                    self._bound.clear()
+                self._bound[key] = bound
+        return bound
 
-    def _require_bound(self) -> None:
-        if self.request.ranges:
-            example = ", ".join(f"{name}=..." for name in self.params)
-            raise ParameterError(f"this is a family: bind({example}) first; ranges: {'; '.join(self.params.values())}")
+    def _scaled(self, factor: sympy.Expr) -> Composite:
+        clock = Deadline(self.request.seconds)
+        return _guarded(lambda: _compiled(replace(self.request, outer=factor * self.outer, name=None), clock), clock)
 
-    def report(self) -> str:
-        """What is known, in words."""
-        head = f"H(p) = {self.request.outer}, u = sum of {self.request.inner}"
-        if self.request.ranges:
-            return f"{head}\n  a family: {'; '.join(self.params.values())}"
-        lines = [
-            f"  {fact.name.replace('_', ' ')}: {fact.value}  [{fact.status}] {fact.evidence}" for fact in self.facts
-        ]
-        how = f"  prediction: that of {self.separable.h} at theta / w, w the root of w = F'(v)"
-        return "\n".join([head, *lines, how])
-
-    def __repr__(self) -> str:
-        return f"<Composite {self.request.outer}, u = sum of {self.request.inner}>"
+    def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
+        """The parameter value at which the margin is the one wanted: solve(margin=2), exactly."""
+        return theory.solve(self, wanted)
 
     # Numbers
 
-    def _kernel(self, params: Mapping[str, Any]) -> Any:
-        bound = self.bind(**params)
-        bound._require_bound()
-        if bound._rows is None:
-            from .runtime.composite import Kernel
+    @property
+    def _arrays(self) -> Any:  # type: ignore[override]
+        from .runtime import numpy as arrays
 
-            request, sign = bound.request, bound.sign
-            forms = [sympy.lambdify(U, sympy.diff(request.outer, U, k), "numpy") for k in range(3)]
-            low, high = (float(truth.evaluate(end, {})) for end in _end_terms(request))
-            bound._rows = Kernel(bound.separable, sign, forms, sympy.lambdify(T, request.inner, "numpy"), (low, high))
-        return bound._rows
+        return arrays
 
-    def _call(self, method: str, params: Mapping[str, Any], *args: Any, axis: int) -> Any:
-        kernel = self._kernel(params)
+    @functools.cached_property
+    def _kernel(self) -> Any:
+        from . import fast
+        from .runtime.composite import Functions, Kernel, problem
+
+        found = self._derived
+        margin = float("inf") if self.margin is None else float(self.margin)
+        forms = [sympy.lambdify(U, sympy.diff(self.outer, U, k), "numpy") for k in range(3)]
+        inner = sympy.lambdify(T, self.inner, "numpy")
+        functions = Functions(found.separable, found.sign, forms, inner, float(found.at_one), margin)
+        wrong = problem(functions)
+        if wrong:
+            raise UndecidedError(
+                f"there are no numbers for {self.outer}, u = sum of {self.inner}: {wrong} in double precision. "
+                "Try: lower powers, or berger_parker, the limit of the norms"
+            )
+        program = found.separable.derivation.program
+        assert program is not None
+        return Kernel(functions, fast.composite_kernel(program, functions, self.outer, self.inner))
+
+    def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
+        if params:
+            return self.bind(**params)._call(method, {}, *args, axis=axis, target=target)
+        self._require_bound()
+        call = getattr(self._kernel, method)
         try:
-            return getattr(kernel, method)(*args, axis=axis)
-        except ValueError as error:
+            return call(*args, axis=axis, **({} if target is None else {"target": target}))
+        except InputError as error:
             raise InputError(str(error)) from None
 
-    def predict(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The probabilities that maximise <theta, p> + H(p)."""
-        return self._call("predict", params, theta, axis=axis)
-
-    def loss(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The Fenchel-Young loss of each row; y are integer labels or proportions."""
-        return self._call("value_and_grad", params, theta, y, axis=axis)[0]
-
-    def grad(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The gradient of each row's loss, predict(theta) - y."""
-        return self._call("value_and_grad", params, theta, y, axis=axis)[1]
-
-    def value_and_grad(self, theta: Any, y: Any, *, axis: int = -1, **params: Any) -> tuple[Any, Any]:
-        """loss and grad from one solve."""
-        return self._call("value_and_grad", params, theta, y, axis=axis)  # type: ignore[no-any-return]
-
-    def jvp(self, theta: Any, v: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The derivative of predict at theta in the direction v."""
-        return self._call("jvp", params, theta, v, axis=axis)
-
-    def entropy(self, p: Any, *, axis: int = -1, **params: Any) -> Any:
-        """H(p) of each row."""
-        return self._call("entropy", params, p, axis=axis)
-
-
-def _separable(request: Request) -> tuple[int, Regularizer]:
-    """sigma, and the regularizer of sigma s."""
-    for sign in (1, -1):
-        try:
-            return sign, compile(sign * request.inner, deadline=request.seconds)
-        except NotConcaveError as error:
-            problem: FysymError = error
-    raise NotConcaveError(
-        f"inner = {request.inner} is neither strictly concave nor strictly convex: {problem} Try: a power of t.",
-        S.Half,
-    )
-
-
-def _facts(composite: Composite, request: Request, clock: Deadline) -> list[Fact]:
-    """Concavity on the simplex, and the margin."""
-    found = [_concavity(composite, request, clock)]
-    separable = composite.separable
-    at_zero, at_one = _end_terms(request)
-    margin = separable.fact("margin")
-    if at_zero == 0 and margin is not None:
-        w = composite.sign * sympy.diff(request.outer, U).subs(U, at_one)
-        value = sympy.oo if margin.value.is_infinite else simplified(w * margin.value)
-        why = f"F'(v) at a vertex times the margin {margin.value} of the sum"
-        found.append(Fact("margin", value, margin.status, why))
-    return found
-
-
-def _end_terms(request: Request) -> tuple[sympy.Expr, sympy.Expr]:
-    """s at 0 and 1."""
-    return sympy.limit(request.inner, T, 0, "+"), request.inner.subs(T, 1)
-
-
-def _concavity(composite: Composite, request: Request, clock: Deadline) -> Fact:
-    """H = F(v) with v concave: F' > 0, and F'' v'^2 must not outweigh F' v''."""
-    sign, (_, top) = composite.sign, _end_terms(request)
-    first, second = sign * sympy.diff(request.outer, U), sympy.diff(request.outer, U, 2)
-    # s convex: 0 < u <= s(1); s concave: u >= s(1). Both as functions of a variable in (0, 1) or of a positive one.
-    place = {U: top * T} if sign < 0 else {U: top + U}
-    first_here, second_here = (simplified(e.subs(place)) for e in (first, second))
-    rising = prove_sign(first_here, T, clock)
-    if rising is None or rising.sign < 0:
-        way = "fall" if sign < 0 else "grow"
-        raise NotConcaveError(f"outer = {request.outer} must {way} with u, which {request.inner} adds up to", S.Half)
-    bend = prove_sign(second_here, T, clock) if second_here != 0 else None
-    if second_here == 0 or (bend is not None and bend.sign < 0):
-        return Fact("strictly_concave", True, "proved", "F is increasing and concave, and v is strictly concave")
-    # Cauchy-Schwarz: F'' (sum v' z)^2 <= F'' sum(v'^2 / |v''|) sum(|v''| z^2), which must stay below F' sum |v''| z^2
-    slope, curve = (sympy.diff(request.inner, T, k) for k in (1, 2))
-    ratio = simplified(slope**2 / (curve * request.inner)) if request.inner != 0 else None
-    if ratio is not None and not ratio.free_symbols:
-        share = abs(ratio)
-        left = simplified((first - share * U * second).subs(place))
-        proof = prove_sign(left, T, clock) if left != 0 else None
-        if left == 0 or (proof is not None and proof.sign > 0):
-            why = f"F' >= F'' sum(s'^2/|s''|), as s'^2/s'' = {ratio} s (Cauchy-Schwarz)"
-            return Fact("strictly_concave", True, "proved", why)
-    if request.assume_concave:
-        return Fact("strictly_concave", True, "sampled", "assumed by the caller")
-    raise UndecidedError(
-        f"could not prove that {request.outer}, u = sum of {request.inner}, is concave on the simplex. Try: "
-        "assume_concave=True if it is, or if it is pseudo-concave (Renyi with beta > 1): predictions are then "
-        "stationary points, and losses are not bounded below by the usual argument"
-    )
+    def source(self, target: str = "numpy") -> str:
+        """There is none: only separable entropies have code of their own."""
+        raise UnsupportedError(
+            f"there is no source of {self.request.outer}, u = sum of {self.request.inner}: only separable entropies "
+            "have code to read; .separable.source() is that of the sum inside"
+        )

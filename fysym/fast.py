@@ -64,3 +64,30 @@ def kernel(program: Program, module: Any) -> Any:
     return Kernel(
         functools.partial(emitter.source, program), module, functools.partial(emitter.rows_of_scratch, program)
     )
+
+
+def describe_composite(program: Program) -> str:
+    """How the compiled kernel of a composite entropy around this one works, or why there is none."""
+    from .emit import numba_composite as emitter
+
+    try:
+        family = emitter.family(program)
+    except UnsupportedError as error:
+        return f"none ({error}); the NumPy code is used"
+    return "Newton for log w and the cut together" + (", among the scores within the margin" * (family != "dense"))
+
+
+def composite_kernel(program: Program, functions: Any, outer: Any, inner: Any) -> Any:
+    """The compiled kernel of a composite entropy, or the reason why there is none."""
+    if not installed():
+        return "Numba is not installed (pip install 'fysym[fast]')"
+    from .emit import numba_composite as emitter
+
+    try:
+        text = emitter.source(program, emitter.form(functions, outer, inner))
+        few = emitter.family(program) != "dense"
+    except UnsupportedError as error:
+        return str(error)
+    from .runtime.numba_composite import Kernel
+
+    return Kernel(text, functions, few)

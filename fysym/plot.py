@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from .composite import Composite
     from .errors import NotConcaveError
+    from .polyhedral import Polyhedral
 
-Drawable: TypeAlias = "Regularizer | Composite"
+Drawable: TypeAlias = "Regularizer | Composite | Polyhedral"
 
 # Okabe and Ito's colours, which the colour-blind tell apart, each with a dash of its own.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
@@ -279,7 +280,7 @@ def _domain(reg: Drawable) -> Domain:
 
 def _plainly(reg: Drawable) -> dict[str, Any]:
     """The options of predict and loss that compile nothing for one picture."""
-    return {"target": "numpy"} if isinstance(reg, Regularizer) else {}
+    return {"target": "numpy"}
 
 
 def _coordinates(regs: Sequence[Drawable]) -> int:
@@ -420,7 +421,10 @@ def _span(regs: Sequence[Drawable], span: float | None) -> float:
             raise InputError(f"span must be a positive number, not {span!r}")
         return float(span)
     margins = [margin for reg in regs if (margin := margin_of(reg)) is not None]
-    return min(max([3.0 if len(margins) < len(regs) else 0.0, *(1.6 * margin for margin in margins)]), 20.0)
+    return min(
+        max([3.0 if len(margins) < len(regs) or max(margins) == 0.0 else 0.0, *(1.6 * margin for margin in margins)]),
+        20.0,
+    )
 
 
 def _finite(values: Any) -> Any:

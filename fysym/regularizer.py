@@ -16,8 +16,8 @@ from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
 from .facts import Fact
+from .methods import Methods
 from .parse import shown
-from .ranges import exact_number
 from .theory import Theory
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Derivation:
     program: Program | None
 
 
-class Regularizer:
+class Regularizer(Methods):
     """A compiled entropy: what is known of it, and its Fenchel-Young loss.
 
     Facts are SymPy values (None where undetermined over the range of a parameter); methods work on NumPy arrays, over
@@ -227,34 +227,6 @@ class Regularizer:
                 self._bound[key] = bound
         return bound
 
-    def scale(self, c: Any) -> Regularizer:
-        """The regularizer of c H: predictions are those of H at the temperature c, and the margin is c times as large.
-
-        >>> import fysym
-        >>> fysym.catalog.gini.scale(2).margin
-        2
-        """
-        factor = exact_number(c)
-        if not factor.is_positive:
-            raise ParameterError(f"the scale must be a positive number, not {factor}")
-        return self._scaled(factor)
-
-    def with_margin(self, m: Any) -> Regularizer:
-        """H scaled so that the margin is m; for a family, that of each of its members.
-
-        >>> import fysym
-        >>> fysym.catalog.tsallis.with_margin(1).bind(alpha=1.25).margin
-        1
-        """
-        wanted = exact_number(m)
-        if not wanted.is_positive:
-            raise ParameterError(f"the margin must be a positive number, not {wanted}")
-        margin = self.margin
-        if margin is None or margin.is_infinite:
-            known = "is not determined" if margin is None else "is infinite"
-            raise ParameterError(f"the margin of this entropy {known}, so no scale gives it another one")
-        return self._scaled(wanted / margin)
-
     def _scaled(self, factor: sympy.Expr) -> Regularizer:
         from .compiler import compile
 
@@ -272,141 +244,10 @@ class Regularizer:
 
         return solve(self, wanted)
 
-    # Numbers
-
-    def predict(
-        self, theta: Any, *, axis: int = -1, target: str | None = None, prior: Any = None, **params: Any
-    ) -> Any:
-        """The probabilities that maximise <theta, p> + H(p).
-
-        With a prior w (a vector of d, or an array like theta) it is <theta, p> + sum_j w_j h(p_j / w_j): Shannon
-        gives softmax(theta + log w), and scores of 0 give the prior.
-
-        >>> import fysym
-        >>> fysym.catalog.gini.predict([0.0, 0.0, 0.5], prior=[0.5, 0.25, 0.25])
-        array([0.4375 , 0.21875, 0.34375])
-        """
-        if prior is not None:
-            return self._with_prior("predict", theta, None, prior, axis, params)
-        return self._call("predict", params, theta, axis=axis, target=target)
-
-    def loss(
-        self,
-        theta: Any,
-        y: Any,
-        *,
-        axis: int = -1,
-        target: str | None = None,
-        cost: Any = None,
-        prior: Any = None,
-        **params: Any,
-    ) -> Any:
-        """The Fenchel-Young loss of each row; y are integer labels or proportions.
-
-        With a cost ("zero-one", a vector of d, a (d, d) matrix with a row for each label, or an array like theta) it is
-        the largest <theta + cost, p> + H(p), less <theta, y> + H(y): Shannon with "zero-one" is softmax-margin.
-
-        >>> import fysym
-        >>> gini = fysym.catalog.gini
-        >>> gini.loss([2.0, 0.5], 0).item(), gini.loss([2.0, 0.5], 0, cost="zero-one").item()
-        (0.0, 0.0625)
-        """
-        return self._loss("loss", theta, y, axis, target, cost, prior, params)
-
-    def grad(
-        self,
-        theta: Any,
-        y: Any,
-        *,
-        axis: int = -1,
-        target: str | None = None,
-        cost: Any = None,
-        prior: Any = None,
-        **params: Any,
-    ) -> Any:
-        """The gradient of each row's loss: predict(theta) - y, or predict(theta + cost) - y."""
-        return self._loss("grad", theta, y, axis, target, cost, prior, params)
-
-    def value_and_grad(
-        self,
-        theta: Any,
-        y: Any,
-        *,
-        axis: int = -1,
-        target: str | None = None,
-        cost: Any = None,
-        prior: Any = None,
-        **params: Any,
-    ) -> tuple[Any, Any]:
-        """loss and grad from one solve."""
-        return self._loss("value_and_grad", theta, y, axis, target, cost, prior, params)  # type: ignore[no-any-return]
-
-    def _with_prior(self, method: str, theta: Any, y: Any, prior: Any, axis: int, params: Mapping[str, Any]) -> Any:
+    def _with_prior(self, method: str, theta: Any, y: Any, prior: Any, axis: int) -> Any:
         from . import prior as priors
 
-        bound = self.bind(**params)
-        bound._require_bound()
-        return priors.call(bound, method, theta, y, prior, axis)
-
-    def _loss(
-        self,
-        method: str,
-        theta: Any,
-        y: Any,
-        axis: int,
-        target: str | None,
-        cost: Any,
-        prior: Any,
-        params: Mapping[str, Any],
-    ) -> Any:
-        if cost is None:
-            if prior is not None:
-                return self._with_prior(method, theta, y, prior, axis, params)
-            return self._call(method, params, theta, y, axis=axis, target=target)
-        from .runtime import costs
-
-        bound = self.bind(**params)
-        bound._require_bound()
-        try:
-            theta, own = costs.augmented(bound._module, theta, y, cost, axis)
-        except bound._module.InputError as error:
-            raise InputError(str(error)) from None
-        found = bound._loss(method, theta, y, axis, target, None, prior, {})
-        if method == "grad":
-            return found
-        return found + own if method == "loss" else (found[0] + own, found[1])
-
-    def jvp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """The derivative of predict at theta in the direction v."""
-        return self._call("jvp", params, theta, v, axis=axis, target=target)
-
-    def vjp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """v times the Jacobian of predict, which is symmetric."""
-        return self._call("vjp", params, theta, v, axis=axis, target=target)
-
-    def jacobian(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The Jacobian of predict for each row, in two last dimensions."""
-        return self._call("jacobian", params, theta, axis=axis)
-
-    def threshold(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The tau of each row: predict is (-h')^{-1}(theta - tau) where that is positive."""
-        return self._call("threshold", params, theta, axis=axis)
-
-    def conjugate(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """Omega*(theta), the largest value of <theta, p> + H(p)."""
-        return self._call("conjugate", params, theta, axis=axis)
-
-    def entropy(self, p: Any, *, axis: int = -1, **params: Any) -> Any:
-        """H(p), the sum of h over each row of probabilities."""
-        return self._call("entropy", params, p, axis=axis)
-
-    def bregman(self, y: Any, p: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The Bregman divergence B(y || p) of Omega = -H."""
-        return self._call("bregman", params, y, p, axis=axis)
-
-    def score(self, p: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The proper scoring rule S(p; y) = B(y || p) - Omega(y); Gini's is half the Brier score."""
-        return self._call("score", params, p, y, axis=axis)
+        return priors.call(self, method, theta, y, prior, axis)
 
     # Code
 
@@ -458,6 +299,10 @@ class Regularizer:
                 )
         return module
 
+    @property
+    def _arrays(self) -> Any:
+        return self._module
+
     @functools.cached_property
     def _fast(self) -> Any:
         """The compiled kernels, or the reason why there are none."""
@@ -487,12 +332,6 @@ class Regularizer:
             return getattr(module, method)(*args, axis=axis)
         except module.InputError as error:
             raise InputError(str(error)) from None
-
-    def _require_bound(self) -> None:
-        free = self.params
-        if free:
-            example = ", ".join(f"{name}=..." for name in free)
-            raise ParameterError(f"this is a family: bind({example}) first; ranges: {'; '.join(free.values())}")
 
     def _user(self, value: Any) -> Any:
         return self.derivation.entropy.user(value) if isinstance(value, sympy.Expr) else value

@@ -99,7 +99,7 @@ def plain(claim: Claim) -> str:
         return "yes" if value else "no"
     if value is None:
         return "no closed form"
-    return "none" if claim.name == "margin" and value.is_infinite else str(value)
+    return "none" if claim.title == "margin" and value.is_infinite else str(value)
 
 
 def _wrap(sentence: str) -> list[str]:

@@ -166,13 +166,13 @@ def card(reg: Regularizer) -> dict[str, str]:
     }
 
 
-def picture(reg: Regularizer) -> str:
+def picture(reg: Any) -> str:
     """The three panels of a bound entropy as an <img>, or nothing without Matplotlib."""
     if reg.params or importlib.util.find_spec("matplotlib") is None:
         return ""
     from . import plot
 
-    words = f"entropy, prediction and loss of {printable(reg.name or str(reg.h))}"
+    words = f"entropy, prediction and loss of {printable(reg.name or str(getattr(reg, 'h', reg)))}"
     try:
         return plot.image(plot.panels(reg, size=(8.4, 2.3)), words)
     except (FysymError, ArithmeticError):  # a card without its picture is still a card

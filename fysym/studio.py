@@ -15,7 +15,7 @@ def _():
 
     import marimo as mo
 
-    from fysym.catalog import ENTRIES
+    from fysym.catalog import SEPARABLE as ENTRIES
     from fysym.workbench import Workbench
 
     return ENTRIES, Workbench, html, mo

@@ -15,7 +15,7 @@ VALUES = {"tsallis": {"alpha": 1.5}, "kaniadakis": {"k": 0.5}, "abe": {"q": 2}, 
 
 
 def main(quick: bool = False) -> Figure:
-    names = list(fysym.catalog)[: 4 if quick else None]
+    names = fysym.catalog.separable[: 4 if quick else None]
     figure = Figure(figsize=(10, 2.3 * -(-len(names) // 4)), layout="constrained")
     lead = np.linspace(-5, 5, 41 if quick else 401)
     scores = np.stack([lead, np.zeros_like(lead)], axis=-1)

@@ -37,7 +37,7 @@ import sympy
 
 import fysym
 from fysym import parse, ranges
-from fysym.catalog import ENTRIES
+from fysym.catalog import SEPARABLE as ENTRIES
 from fysym.errors import FysymError, ParseError
 
 GRACE = 2.0  # seconds past a time limit that are still a kept promise

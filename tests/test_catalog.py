@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import scipy.special
 import sympy
 from sympy import E, Rational, log, oo, pi, sqrt
 
@@ -26,6 +28,14 @@ FACTS = {
     "probit": ((oo, -oo), oo, "dense", sqrt(2 * pi), True, True),
     "shannon_gini": ((oo, -R(3, 2)), oo, "dense", 2, True, True),
     "gini_sine": ((2, -2), 4, "full", 2, False, False),
+}
+OTHERS = {
+    "norm": ({"q": 3}, "Composite", 1, "full"),
+    "squared_norm": ({"q": 1.5}, "Composite", 1, "full"),
+    "renyi": ({"beta": 0.5}, "Composite", oo, "dense"),
+    "berger_parker": ({}, "Polyhedral", 1, "full"),
+    "perceptron": ({}, "Polyhedral", 0, "full"),
+    "hinge": ({}, "Polyhedral", 1, "full"),
 }
 BOUND = [
     ("tsallis", {"alpha": 1.5}, ((R(4, 3), -R(2, 3)), 2, "full", 1, True, False)),
@@ -93,7 +103,8 @@ def test_borges_roditi_as_a_family():
 
 
 def test_every_entry_is_expected_here():
-    assert set(fysym.catalog) == set(FACTS) | {name for name, _, _ in BOUND}
+    assert set(fysym.catalog.separable) == set(FACTS) | {name for name, _, _ in BOUND}
+    assert set(fysym.catalog) - set(fysym.catalog.separable) == set(OTHERS) | set(ELSEWHERE)
     assert len(fysym.catalog) >= 16
 
 
@@ -104,7 +115,46 @@ def test_inverses_that_have_a_closed_form():
         assert fysym.catalog[name].inverse is not None, name
 
 
-@pytest.mark.parametrize("name", list(fysym.catalog))
+ELSEWHERE = {
+    "squared": ("reals", lambda theta: theta, lambda theta, y: ((theta - y) ** 2).sum() / 2),
+    "one_vs_all": ("cube", scipy.special.expit, lambda theta, y: (np.logaddexp(0, theta) - theta * y).sum()),
+    "poisson": ("orthant", np.exp, lambda theta, y: (np.exp(theta) - theta * y + scipy.special.xlogy(y, y) - y).sum()),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_entries_on_other_domains(name):
+    """The losses of generalized linear models."""
+    domain, predict, loss = ELSEWHERE[name]
+    reg = fysym.catalog[name]
+    assert str(reg.derivation.entropy.domain) == domain and reg.name == name
+    theta, y = np.array([-2.0, -0.25, 0.5, 3.0]), np.array([0.0, 1.0, 0.0, 1.0])
+    np.testing.assert_allclose(reg.predict(theta), predict(theta), rtol=1e-15)
+    np.testing.assert_allclose(reg.loss(theta, y), loss(theta, y), rtol=1e-13)
+
+
+def test_other_names():
+    assert fysym.catalog.sparsemax is fysym.catalog.gini and fysym.catalog["logistic"] is fysym.catalog.shannon
+    assert fysym.catalog.bernoulli is fysym.catalog.one_vs_all and fysym.catalog.gaussian is fysym.catalog.squared
+    assert "sparsemax" in fysym.catalog and "sparsemax" not in list(fysym.catalog)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_entries_that_are_not_separable(name):
+    """Margins from the paper's table; at equal scores every rule predicts the uniform distribution."""
+    values, kind, margin, sparsity = OTHERS[name]
+    reg = fysym.catalog[name].bind(**values)
+    assert type(reg).__name__ == kind and fysym.catalog.entries[name].kind == kind.lower()
+    assert reg.margin == margin and reg.sparsity == sparsity and reg.name == name
+    np.testing.assert_allclose(reg.predict([0.3, 0.3, 0.3]), 1 / 3, rtol=1e-15)
+    p = reg.predict([0.2, 0.1, -0.1])
+    assert p[0] >= p[1] >= p[2] >= 0 and abs(p.sum() - 1) <= 1e-14
+    assert reg.loss([0.3, 0.5], 0) > 0 and reg.entropy([1.0, 0.0]) == 0
+    if margin != oo:
+        assert reg.loss([float(margin), 0.0], 0) == 0
+
+
+@pytest.mark.parametrize("name", fysym.catalog.separable)
 def test_every_entry_predicts(name):
     """At d = 2 with equal scores p = 1/2; the first of unequal scores is larger; sums are 1."""
     values = {"tsallis": {"alpha": 1.5}, "kaniadakis": {"k": 0.5}, "abe": {"q": 2}, "borges_roditi": {"a": 0.5, "b": 2}}

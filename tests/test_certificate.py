@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fysym
 from fysym import certificate, certify, entropy
-from fysym.catalog import ENTRIES
+from fysym.catalog import SEPARABLE as ENTRIES
 from fysym.certificate import CertificateError, balls, covers, examine, export, ranges, strips, verify, writing
 from fysym.certificate import data as reading
 from fysym.certificate import steps as rules

@@ -20,6 +20,6 @@ def test_the_small_run(tmp_path: Path) -> None:
     for name in ENTROPIES:
         assert f"| {name} |" in first
         assert name in done.stdout
-    for title in ("When n or d doubles", "The paper's figure", "Peak memory", "One vector"):
+    for title in ("When n or d doubles", "The paper's figure", "Peak memory", "One vector", "Entropies of a sum"):
         assert title in page and title in done.stdout
     assert "grid" in done.stderr  # progress

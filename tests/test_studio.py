@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 import fysym
-from fysym.catalog import ENTRIES
+from fysym.catalog import SEPARABLE as ENTRIES
 from fysym.ranges import parse_range
 from fysym.workbench import Workbench, study
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..catalog import ENTRIES
+from ..catalog import ALIASES, ENTRIES
 from ..emit import TARGETS
 from ..errors import FysymError, NotConcaveError, ParameterError, ParseError, UndecidedError
 from . import COMMANDS, EXIT_UNDECIDED, exit_code
@@ -37,6 +37,8 @@ def check(options: argparse.Namespace) -> Answer:
 def margin(options: argparse.Namespace) -> Answer:
     reg = read(options.entropy, options)
     fact = reg.fact("margin")
+    if fact is None and not hasattr(reg, "h"):
+        bound(reg)
     if fact is None:
         why = reg.derivation.theory.undetermined.get("margin", "the margin is undetermined")
         return Answer("", {"margin": None, "reason": why}, [why], EXIT_UNDECIDED)
@@ -74,13 +76,19 @@ def plot(options: argparse.Namespace) -> Answer:
 
 
 def catalog(options: argparse.Namespace) -> Answer:
-    if options.name is not None and options.name not in ENTRIES:
+    wanted = ALIASES.get(options.name, options.name)
+    if wanted is not None and wanted not in ENTRIES:
         raise FysymError(f"the catalog has no entropy called {options.name!r}; {_hint(options.name, ENTRIES)}")
-    chosen = {name: entry for name, entry in ENTRIES.items() if options.name in (None, name)}
-    rows = [["name", "h(t)", "parameters", "where it comes from"]]
+    chosen = {name: entry for name, entry in ENTRIES.items() if wanted in (None, name)}
+    rows = [["name", "h(t), or H", "parameters", "where it comes from"]]
     for name, entry in chosen.items():
-        rows.append([name, entry.expression, ", ".join(entry.params.values()), entry.reference])
-    data = {n: {"h": e.expression, "parameters": e.params, "reference": e.reference} for n, e in chosen.items()}
+        where = "" if entry.domain == "simplex" else f"; on the {entry.domain}"
+        rows.append([name, entry.words, ", ".join(entry.params.values()), entry.reference + where])
+    data = {
+        name: {"h": entry.expression, "outer": entry.outer, "kind": entry.kind, "domain": entry.domain}
+        | {"parameters": entry.params, "reference": entry.reference}
+        for name, entry in chosen.items()
+    }
     return Answer(table(rows), {"entropies": data})
 
 
@@ -99,7 +107,8 @@ def compare(options: argparse.Namespace) -> Answer:
             answer.data["entropies"].append({"h": text.strip(), "verdict": verdict, **problem(error)})
             continue
         speed = {} if options.no_speed else _speed(reg)
-        smooth = "depends" if reg.smoothness is None else str(reg.smoothness)
+        smoothness = getattr(reg, "smoothness", "-")
+        smooth = "depends" if smoothness is None else str(smoothness)
         row = [_title(text.strip(), options), shown_margin(reg), reg.sparsity or "depends", smooth]
         rows.append([*row, *([] if options.no_speed else [speed["words"]])])
         answer.data["entropies"].append({**summary(reg), "speed": speed.get("microseconds")})
@@ -132,20 +141,49 @@ def read(text: str, options: argparse.Namespace, loose: bool = False) -> Regular
     text = text.strip()
     _refuse_words(text)
     from ..compiler import compile
-    from ..parse import names_in, parse_expression
+    from ..parse import parse_expression
     from ..ranges import name_in_range
 
+    text = ALIASES.get(text, text)
     entry = ENTRIES.get(text)
-    expression = entry.expression if entry else text
-    present = names_in(expression) if loose else None
+    present = _names(text) if loose else None
     params: dict[str, Any] = dict(entry.params) if entry else {}
     params.update({name: span for span in options.where if (name := name_in_range(span)) in (present or {name})})
-    extra = domain_argument(options.domain)
+    extra = domain_argument(options.domain or (entry.domain if entry else None))
     if getattr(options, "strict", False):
         extra["strict"] = True
+    if entry and entry.kind != "separable":
+        return _named(text, entry, params, options).bind(
+            **{name: parse_expression(value) for name, value in assignments(options) if name in (present or {name})}
+        )
+    expression = entry.expression if entry else text
     reg = compile(expression, params=params, deadline=options.deadline, name=text if entry else None, **extra)
     values = {name: parse_expression(value) for name, value in assignments(options) if name in (present or {name})}
     return reg.bind(**values)
+
+
+def _named(name: str, entry: Any, params: dict[str, Any], options: argparse.Namespace) -> Any:
+    """A composite or polyhedral entropy of the catalog."""
+    if options.domain not in (None, "simplex"):
+        raise FysymError(f"{name} is defined on the simplex only; leave --domain out")
+    if entry.kind == "polyhedral":
+        from ..polyhedral import polyhedral
+
+        if options.where:
+            raise ParameterError(f"{name} has no parameters; leave --where out")
+        return polyhedral(name)
+    from ..composite import compile_composite
+
+    return compile_composite(entry.outer, entry.expression, params=params, deadline=options.deadline, name=name)
+
+
+def _names(text: str) -> set[str]:
+    """The symbols of what was typed: those of the expression, or those of the entry of that name."""
+    from ..parse import names_in
+
+    text = ALIASES.get(text.strip(), text)
+    entry = ENTRIES.get(text.strip())
+    return {"t", *entry.params} if entry else set(names_in(text))
 
 
 def read_all(texts: list[str], options: argparse.Namespace) -> list[Regularizer]:
@@ -182,13 +220,13 @@ def bound(reg: Regularizer) -> Regularizer:
     if reg.params:
         example = " ".join(f"--set {name}=..." for name in reg.params)
         ranges = "; ".join(reg.params.values())
-        raise ParameterError(f"{reg.name or reg.h} is a family: give {example}; ranges: {ranges}")
+        raise ParameterError(f"{reg.name or str(reg.h)} is a family: give {example}; ranges: {ranges}")
     return reg
 
 
 def _refuse_words(text: str) -> None:
     """A single word that is not in the catalog is a slip: alone, it would be an affine h."""
-    if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9-]+", text) and text not in ENTRIES:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9-]+", text) and text not in (*ENTRIES, *ALIASES):
         raise FysymError(
             f"{text!r} is neither a command, nor an entropy of the catalog, nor an expression in t; "
             + _hint(text, [*COMMANDS, *ENTRIES])
@@ -197,12 +235,9 @@ def _refuse_words(text: str) -> None:
 
 def _refuse_unknown_values(texts: list[str], options: argparse.Namespace) -> None:
     """Values and ranges that no entropy has a use for."""
-    from ..parse import names_in
     from ..ranges import name_in_range
 
-    present: set[str] = set()
-    for text in texts:
-        present |= names_in(ENTRIES[text.strip()].expression if text.strip() in ENTRIES else text)
+    present: set[str] = set().union(*map(_names, texts))
     for name in [*(name for name, _ in assignments(options)), *map(name_in_range, options.where)]:
         if name not in present:
             raise ParameterError(f"no entropy here has a parameter called {name}")
@@ -218,6 +253,9 @@ def _hint(text: str, known: Any) -> str:
 
 def summary(reg: Regularizer) -> dict[str, Any]:
     """A regularizer as plain data."""
+    if not hasattr(reg, "h"):
+        facts = {fact.name: as_data(fact) for fact in reg.facts}
+        return {"name": reg.name, "entropy": repr(reg), "parameters": reg.params, "facts": facts}
     program = reg.derivation.program
     return {
         "name": reg.name,
@@ -261,9 +299,7 @@ def problem(error: FysymError) -> dict[str, Any]:
 
 def _title(text: str, options: argparse.Namespace) -> str:
     """What was typed, with the values that were set in it."""
-    from ..parse import names_in
-
-    present = names_in(ENTRIES[text].expression if text in ENTRIES else text)
+    present = _names(text)
     return ", ".join([text, *(f"{name} = {value}" for name, value in assignments(options) if name in present)])
 
 

@@ -1,123 +1,280 @@
-"""Predictions and losses of F(v(p)) for a separable v: its kernel at theta / w, with w found for all rows at once."""
+"""Predictions and losses of F(v(p)) for a separable v: its prediction at theta / w, w found for all rows at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from . import numpy as rows
+from ..errors import InputError, UnsupportedError
+from . import numpy as slow
 
 EPS = 2.0**-52
+MANY = 2**18  # entries that are worked on at a time
+
+
+@dataclass(frozen=True)
+class Functions:
+    """H = G(u), u = sum_j s(p_j), s(0) = 0: `outer` are G, G', G'', `inner` is s, and `at_one` is s(1).
+
+    `separable` is a Regularizer of v = sign * u, so that w = sign * G'(u); `margin` is that of H.
+    """
+
+    separable: Any
+    sign: int
+    outer: Sequence[Callable[..., Any]]
+    inner: Callable[..., Any]
+    at_one: float
+    margin: float
+
+    def u(self, p: Any) -> Any:
+        """sum_j s(p_j)."""
+        row, column = np.nonzero(p)
+        positive = p[row, column]
+        return np.bincount(row, np.where(positive >= 1.0, self.at_one, self.inner(positive)), minlength=len(p))
+
+    def w(self, u: Any) -> Any:
+        """F'(v), what the coordinates share."""
+        return self.sign * self.outer[1](u) + 0.0 * u
+
+    def entropy(self, u: Any) -> Any:
+        return self.outer[0](u) + 0.0 * u
+
+
+def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
+    """p and w of each row, by NumPy: only scores within the margin are worked on, rows of like number together."""
+    n, d = theta.shape
+    p, w = np.zeros((n, d)), np.full(n, np.nan)
+    largest = theta.max(axis=1, initial=-np.inf)
+    bad = ~(largest > -np.inf)
+    p[bad] = np.nan
+    least = -functions.margin * (1.0 + 1e-6)
+    some = max(1, MANY // d)
+    parts = [np.zeros((2, 0), dtype=np.int64)]
+    for k in range(0, n, some):
+        x = below(theta[k : k + some], largest[k : k + some])
+        row, column = np.nonzero((x >= least) & (x > -np.inf) & ~bad[k : k + some, None])
+        parts.append(np.stack([row + k, column]))
+    row, column = np.concatenate(parts, axis=1)
+    counts = np.bincount(row, minlength=n)
+    place = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
+    widths = np.minimum(2 ** np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64), d)
+    for width in np.unique(widths[~bad]):
+        rows = np.flatnonzero((widths == width) & ~bad)
+        for k in range(0, len(rows), max(1, MANY // width)):
+            chosen = rows[k : k + max(1, MANY // width)]
+            slot = np.full(n, -1)
+            slot[chosen] = np.arange(len(chosen))
+            here = np.flatnonzero(slot[row] >= 0)
+            i, j = row[here], column[here]
+            packed = np.full((len(chosen), width), -np.inf)
+            packed[slot[i], place[here]] = below(theta[i, j][:, None], largest[i])[:, 0]
+            found, w[chosen], cut = iterate(functions, packed)
+            p[i, j] = found[slot[i], place[here]]
+            wrong = chosen[(cut < least) & (width < d)]  # a class that was left out belongs to the support
+            if len(wrong):
+                p[wrong], w[wrong], _ = iterate(functions, below(theta[wrong], largest[wrong]))
+    return p, w
+
+
+def below(theta: Any, largest: Any) -> Any:
+    """Scores less the largest of their row; +inf leaves nothing to the others."""
+    x = theta - largest[:, None]
+    return np.where(np.isposinf(largest)[:, None], np.where(np.isposinf(theta), 0.0, -np.inf), x)
+
+
+def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
+    """p, w and the score at which p becomes 0: Newton's method for log w, in a bracket."""
+    n = len(x)
+    module = functions.separable._module
+    f = module.F
+    p, cut = np.empty_like(x), np.full(n, -np.inf)
+    w = np.full(n, functions.w(np.array([functions.at_one]))[0])
+    classes = np.count_nonzero(x > -np.inf, axis=1)
+    # F' lies between its values at a vertex and at the uniform distribution, or else the bracket is widened
+    ends = np.log([w, functions.w(classes * functions.inner(1.0 / classes))])
+    low, high, before = ends.min(axis=0) - 1e-3, ends.max(axis=0) + 1e-3, np.full(n, np.inf)
+    todo = np.arange(n)
+    for iteration in range(100):
+        at = w[todo]
+        solved = module.solve_rows(f, x[todo] / at[:, None])
+        p[todo] = solved.p
+        u = functions.u(solved.p)
+        fresh = functions.w(u)
+        miss = np.log(fresh / at)
+        weight = module.weights(f, solved.p, solved.x - solved.u[:, None])
+        rise = np.where(weight > 0.0, solved.x - solved.u[:, None], 0.0)
+        total = weight.sum(axis=1)
+        mean = (weight * rise).sum(axis=1) / np.where(total > 0.0, total, 1.0)
+        spread = (weight * (rise - mean[:, None]) ** 2).sum(axis=1)
+        rate = 1.0 - functions.outer[2](u) * spread / fresh
+        here = np.log(at)
+        low[todo] = np.where(miss > 0.0, np.maximum(low[todo], here), low[todo])
+        high[todo] = np.where(miss > 0.0, high[todo], np.minimum(high[todo], here))
+        lowest, highest = low[todo], high[todo]
+        move = miss / rate
+        outside = ~((rate > 0.0) & (here + move > lowest) & (here + move < highest))
+        outside |= (iteration > 12) & (np.abs(miss) > 0.5 * before[todo])
+        move = np.where(outside, 0.5 * (lowest + highest) - here, move)
+        before[todo] = np.abs(miss)
+        narrow = highest - lowest <= 2 * EPS * (1.0 + np.abs(here))
+        astray = narrow & (np.abs(miss) > 2e-14)
+        low[todo] -= 1e-3 * astray
+        high[todo] += 1e-3 * astray
+        done = (np.abs(miss) <= 2 * EPS) | (narrow & ~astray) | ~np.isfinite(miss)
+        cut[todo] = np.where(total > 0.0, solved.u * at, cut[todo])
+        w[todo] = np.where(done, at, at * np.exp(move))
+        todo = todo[~done]
+        if len(todo) == 0:
+            break
+    p[todo] = np.nan  # rather than a number that is wrong
+    return p, w, cut
+
+
+def problem(functions: Functions) -> str:
+    """Scores for which w is not found, in words; '' if all is well. Very high powers of t are beyond doubles."""
+    theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
+    with np.errstate(all="ignore"):
+        p, w = solve(functions, theta)
+        miss = np.abs(np.log(functions.w(functions.u(p)) / w))
+    bad = np.flatnonzero(~(miss <= 1e-12) | ~(np.abs(p.sum(axis=1) - 1.0) <= 1e-12))
+    return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
 
 class Kernel:
-    """H = G(u), u = sum_j s(p_j); `outer` are G, G', G'', `inner` is s, and `ends` are its limits at 0 and 1.
+    """What a user calls: any array-like in, the same shape and precision out."""
 
-    `separable` is a Regularizer of v = sign * u, so that w = sign * G'(u).
-    """
+    def __init__(self, functions: Functions, fast: Any) -> None:
+        self.functions = functions
+        self.fast = fast  # the compiled kernel, or the reason why there is none
 
-    def __init__(
-        self,
-        separable: Any,
-        sign: int,
-        outer: Sequence[Callable[..., Any]],
-        inner: Callable[..., Any],
-        ends: tuple[float, float],
-    ) -> None:
-        self.separable = separable
-        self.sign = sign
-        self.outer = outer
-        self.inner = inner
-        self.ends = ends
+    def solve(self, theta: Any, target: str | None) -> tuple[Any, Any]:
+        if target not in (None, "numpy", "numba"):
+            raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
+        if target != "numpy":
+            reason = self.fast
+            if not isinstance(reason, str):
+                try:
+                    return self.fast.solve(theta)  # type: ignore[no-any-return]
+                except UnsupportedError as error:
+                    reason = str(error)
+            if target == "numba":
+                raise UnsupportedError(f"there is no Numba code: {reason}; use target='numpy'")
+        return solve(self.functions, theta)
 
-    def u(self, p: Any) -> Any:
-        """sum_j s(p_j), with the limits of s at 0 and 1."""
-        row, column = np.nonzero(p)
-        positive = p[row, column]
-        terms = np.where(positive >= 1.0, self.ends[1], self.inner(positive))
-        zeros = p.shape[1] - np.bincount(row, minlength=len(p))
-        return np.bincount(row, terms, minlength=len(p)) + np.where(zeros > 0, zeros * self.ends[0], 0.0)
+    def solved(self, theta: Any, axis: int, target: str | None = None) -> tuple[SimpleNamespace, Any, Any]:
+        """theta as rows in float64, p and w."""
+        given = slow.as_rows(theta, axis)
+        given.rows = np.ascontiguousarray(given.rows, dtype=np.float64)
+        return given, *self.solve(given.rows, target)
 
-    def solve(self, theta: Any) -> tuple[Any, Any]:
-        """p and w of each row: p is the prediction of v at theta / w, and w that of p."""
-        theta = rows.wide(theta)
-        n, d = theta.shape
-        bad = np.isnan(theta).any(axis=1) | ~(theta > -np.inf).any(axis=1)
-        x = np.where(bad[:, None], 0.0, theta)
-        classes = np.count_nonzero(x > -np.inf, axis=1)
-        off = (d - classes) * self.ends[0]
+    def at(self, given: Any, w: Any) -> Any:
+        """The scores at which v predicts the same: less their largest, divided by w."""
+        return below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
 
-        def first(u: Any) -> Any:
-            return self.sign * self.outer[1](u) + 0.0 * u
-
-        at_vertex = first((self.ends[1] + (classes - 1) * self.ends[0]) + off)
-        at_middle = first(self.inner(1.0 / classes) * classes + off)
-        low, high = np.minimum(at_vertex, at_middle), np.maximum(at_vertex, at_middle)
-        low = np.maximum(low, 1e-300)
-        w = np.clip(at_vertex, low, high)  # beyond the margin that is it
-        p = np.empty_like(x)
-        last_w, last_miss = np.full(n, np.nan), np.full(n, np.nan)
-        todo = np.arange(n)
-        for iteration in range(100):
-            p[todo] = self.separable.predict(x[todo] / w[todo, None])
-            miss = first(self.u(p[todo])) - w[todo]  # falls through 0 at the root
-            here = w[todo]
-            done = (np.abs(miss) <= 4 * EPS * here) | (high[todo] - low[todo] <= 4 * EPS * high[todo])
-            low[todo] = np.where(miss > 0.0, here, low[todo])
-            high[todo] = np.where(miss > 0.0, high[todo], here)
-            with np.errstate(all="ignore"):
-                rate = (miss - last_miss[todo]) / (here - last_w[todo])
-                following = np.where(np.isfinite(rate) & (rate < 0.0), here - miss / rate, here + miss)
-            last_w[todo], last_miss[todo] = here, miss
-            outside = ~((following > low[todo]) & (following < high[todo])) | (iteration % 8 == 7)
-            following = np.where(outside, 0.5 * (low[todo] + high[todo]), following)
-            todo = todo[~done]
-            if len(todo) == 0:
-                break
-            w[todo] = following[~done]
-        p[bad], w[bad] = np.nan, np.nan
-        return p, w
-
-    def predict(self, theta: Any, axis: int = -1) -> Any:
+    @slow.quiet
+    def predict(self, theta: Any, axis: int = -1, target: str | None = None) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
-        given = rows.as_rows(theta, axis)
-        given.rows = rows.wide(given.rows)
-        with np.errstate(all="ignore"):
-            return rows.back(given, self.solve(given.rows)[0])
+        given, p, _ = self.solved(theta, axis, target)
+        return slow.back(given, p)
 
-    def value_and_grad(self, theta: Any, y: Any, axis: int = -1) -> tuple[Any, Any]:
+    @slow.quiet
+    def threshold(self, theta: Any, axis: int = -1) -> Any:
+        """The tau of each row: p is q((theta - tau) / w)."""
+        given, _, w = self.solved(theta, axis)
+        inside = self.functions.separable.threshold(self.at(given, w))
+        return slow.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + w * inside)
+
+    @slow.quiet
+    def conjugate(self, theta: Any, axis: int = -1) -> Any:
+        """Omega*(theta), the largest <theta, p> + H(p)."""
+        given, p, _ = self.solved(theta, axis)
+        largest = given.rows.max(axis=1, initial=-np.inf)
+        terms = np.where(p > 0.0, below(given.rows, largest) * p, 0.0)
+        found = largest + (terms.sum(axis=1) + self.functions.entropy(self.functions.u(p)))
+        return slow.back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
+
+    @slow.quiet
+    def value_and_grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> tuple[Any, Any]:
         """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent."""
-        given = rows.as_rows(theta, axis)
-        given.rows = rows.wide(given.rows)
-        wanted = rows.targets(y, given)
-        with np.errstate(all="ignore"):
-            p, w = self.solve(given.rows)
-            inside = self.separable.loss(given.rows / w[:, None], wanted)
-            at_p, at_y = self.u(p), self.u(wanted)
-            apart = self.outer[0](at_p) - self.outer[0](at_y) - self.sign * w * (at_p - at_y)
-            loss = np.maximum(w * inside + np.where((p == wanted).all(axis=1), 0.0, apart), 0.0)
-            loss[np.isnan(p).any(axis=1)] = np.nan
-            return rows.back_batch(given, loss), rows.back(given, p - wanted)
+        given = slow.as_rows(theta, axis)
+        wanted = slow.targets(y, given)
+        given, p, w = self.solved(theta, axis, target)
+        f = self.functions
+        inside = f.separable.loss(self.at(given, w), wanted, target=target)
+        at_p, at_y = f.u(p), f.u(wanted)
+        apart = f.entropy(at_p) - f.entropy(at_y) - f.sign * w * (at_p - at_y)
+        loss = w * inside + np.where((p == wanted).all(axis=1), 0.0, apart)
+        loss = np.where(np.isnan(p).any(axis=1), np.nan, np.maximum(loss, 0.0))
+        return slow.back_batch(given, loss), slow.back(given, p - wanted)
 
-    def jvp(self, theta: Any, direction: Any, axis: int = -1) -> Any:
-        """The derivative of the prediction, by the implicit function theorem."""
-        given = rows.as_rows(theta, axis)
-        given.rows = rows.wide(given.rows)
-        moves = rows.like(direction, given)
-        with np.errstate(all="ignore"):
-            p, w = self.solve(given.rows)
-            x = np.where(np.isfinite(given.rows), rows.wide(given.rows), 0.0)
-            at = given.rows / w[:, None]
-            along, own = self.separable.jvp(at, moves), self.separable.jvp(at, x)
-            second = self.outer[2](self.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
-            a, b = (x * along).sum(axis=1), (x * own).sum(axis=1)
-            dw = -(second / w**2) * a / (1.0 - second * b / w**3)
-            return rows.back(given, along / w[:, None] - own * (dw / w**2)[:, None])
+    def loss(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> Any:
+        """The loss of each row."""
+        return self.value_and_grad(theta, y, axis, target)[0]
 
+    def grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> Any:
+        """The gradient p - y of each row's loss."""
+        return self.value_and_grad(theta, y, axis, target)[1]
+
+    def derivative(self, given: Any, p: Any, w: Any, target: str | None = None) -> tuple[Any, Any, Any]:
+        """Where v predicts the same, J x of v for the scores x, and the factor of (J x)(J x)^T in the Jacobian."""
+        at = self.at(given, w)
+        x = np.where(p > 0.0, at * w[:, None], 0.0)
+        own = self.functions.separable.jvp(at, x, target=target)
+        second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
+        return at, own, (second / w**4) / (1.0 - second * (x * own).sum(axis=1) / w**3)
+
+    @slow.quiet
+    def jvp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
+        """The derivative of the prediction: J_v / w and a matrix of rank one, by the implicit function theorem."""
+        moves = slow.like(v, slow.as_rows(theta, axis))
+        given, p, w = self.solved(theta, axis, target)
+        at, own, factor = self.derivative(given, p, w, target)
+        along = self.functions.separable.jvp(at, moves, target=target)
+        moves = np.where(own == 0.0, 0.0, moves)
+        return slow.back(given, along / w[:, None] + own * (factor * (own * moves).sum(axis=1))[:, None])
+
+    def vjp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
+        """v times the Jacobian, which is symmetric: the same as jvp."""
+        return self.jvp(theta, v, axis, target)
+
+    @slow.quiet
+    def jacobian(self, theta: Any, axis: int = -1) -> Any:
+        """The Jacobian of each row's prediction, in two last dimensions."""
+        given, p, w = self.solved(theta, axis)
+        at, own, factor = self.derivative(given, p, w)
+        found = self.functions.separable.jacobian(at) / w[:, None, None]
+        found = found + factor[:, None, None] * own[:, :, None] * own[:, None, :]
+        d = p.shape[1]
+        return found.reshape(*given.batch, d, d).astype(given.dtype)
+
+    @slow.quiet
     def entropy(self, p: Any, axis: int = -1) -> Any:
         """H(p) of each row."""
-        given = rows.as_rows(p, axis, "p")
-        with np.errstate(all="ignore"):
-            return rows.back_batch(given, self.outer[0](self.u(rows.proportions(given, "p"))) + 0.0)
+        given = slow.as_rows(p, axis, "p")
+        return slow.back_batch(given, self.functions.entropy(self.functions.u(slow.proportions(given, "p"))))
+
+    def tangent(self, p: Any, y: Any) -> Any:
+        """<grad H(p), y - p> of each row."""
+        module = self.functions.separable._module
+        terms = np.where(y == p, 0.0, -module.slope(module.F, p) * (y - p))
+        return self.functions.w(self.functions.u(p)) * terms.sum(axis=1)
+
+    @slow.quiet
+    def bregman(self, y: Any, p: Any, axis: int = -1) -> Any:
+        """The Bregman divergence B(y || p) of Omega = -H."""
+        given = slow.as_rows(p, axis, "p")
+        wanted, p = slow.targets(y, given), slow.proportions(given, "p")
+        f = self.functions
+        found = f.entropy(f.u(p)) - f.entropy(f.u(wanted)) + self.tangent(p, wanted)
+        return slow.back_batch(given, np.where((p == wanted).all(axis=1), 0.0, np.maximum(found, 0.0)))
+
+    @slow.quiet
+    def score(self, p: Any, y: Any, axis: int = -1) -> Any:
+        """The proper scoring rule S(p; y) = B(y || p) - Omega(y); lower is better."""
+        given = slow.as_rows(p, axis, "p")
+        wanted, p = slow.targets(y, given), slow.proportions(given, "p")
+        return slow.back_batch(given, self.functions.entropy(self.functions.u(p)) + self.tangent(p, wanted))

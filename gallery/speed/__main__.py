@@ -8,7 +8,7 @@ from pathlib import Path
 
 os.environ.setdefault("FYSYM_NUM_THREADS", "2")
 
-from . import clock, grid, page, promises, single
+from . import clock, composites, grid, page, promises, single
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> None:
         single.table_memory,
         single.table_start,
         single.table_paper,
+        composites.table_separable,
+        composites.table_gradient_descent,
     ):
         show(part(quick))
     if out is not None:

@@ -71,16 +71,32 @@ def project(x: Any) -> Any:
     return np.maximum(x - excess[k - 1] / k, 0.0)
 
 
-def fista(x: Any, close: Callable[[Any], bool], most: int = 2000) -> Any:
-    """Accelerated projected gradient on sum (p^1.5 - p)/0.75 - <x, p>, with backtracking."""
+def tsallis_value(p: Any) -> Any:
+    """-H for Tsallis 1.5."""
+    return (p * np.sqrt(p) - p).sum() / 0.75
+
+
+def tsallis_slope(p: Any) -> Any:
+    """Its gradient."""
+    return (1.5 * np.sqrt(p) - 1.0) / 0.75
+
+
+def fista(
+    x: Any,
+    close: Callable[[Any], bool],
+    most: int = 2000,
+    value: Callable[[Any], Any] = tsallis_value,
+    slope: Callable[[Any], Any] = tsallis_slope,
+) -> Any:
+    """Accelerated projected gradient on -H(p) - <x, p>, with backtracking; -H and its gradient are given."""
 
     def objective(p: Any) -> float:
-        return float((p * np.sqrt(p) - p).sum() / 0.75 - x @ p)
+        return float(value(p) - x @ p)
 
     p = y = np.full(len(x), 1.0 / len(x))
     size, momentum = 1.0, 1.0
     for _ in range(most):
-        gradient = (1.5 * np.sqrt(y) - 1.0) / 0.75 - x
+        gradient = slope(y) - x
         at_y = objective(y)
         while True:
             new = project(y - size * gradient)

@@ -1,0 +1,299 @@
+"""Emits the Numba kernel of an entropy G(sum s(p_j)): a Newton method for log w around one for the cut.
+
+With x the scores less their largest, p_j = q((x_j - c) / w), c such that they sum to 1, and w = sign G'(sum s(p_j)).
+Both roots move together: when w changes, c starts from where the implicit function theorem puts it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from ..errors import UnsupportedError
+from ..program import Program
+from . import numba as separable
+from . import numba_templates as text
+from .printer import assignments
+
+PLACE = sympy.Symbol("u", positive=True)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a kernel needs besides the Program of v: sign, G' and G'' in u, s in P, s(1), and the margin of H."""
+
+    sign: int
+    first: sympy.Expr
+    second: sympy.Expr
+    inner: sympy.Expr
+    at_one: float
+    margin: float
+
+
+WHOLE_ROW = """
+k = d
+for j in range(0, d, L):
+    vstore(buf, j, vloadn(x, src + j, min(L, d - j), NINF))
+"""
+
+OUTER = '''
+
+@njit(error_model="numpy", forceinline=True)
+def first(u):
+    """w of a sum."""
+    {first}
+    return SIGN * g
+
+
+@njit(error_model="numpy", forceinline=True)
+def second(u):
+    """The second derivative of G."""
+    {second}
+    return g
+
+
+@njit(error_model="numpy", forceinline=True)
+def inner(p):
+    """s of a number."""
+    {inner}
+    return s
+'''
+
+SOLVE = """
+for j in range(0, k, L):
+    vstore(buf, j, vload(buf, j) - m)
+vstore(buf, k, vfull(x, NINF))
+{guess}
+c = HALF * w * ({right} - RISE)
+cl = ZERO  # the cut is c + cl: a score next to it keeps all its digits
+# F' lies between its values at a vertex and at the uniform distribution, or else the bracket will be widened.
+lowest = vlog(first(AT_ONE))
+highest = vlog(first(F(k) * inner(ONE / F(k))))
+if lowest > highest:
+    lowest, highest = highest, lowest
+lowest -= F(1e-3)
+highest += F(1e-3)
+reach = F(1e-9)
+final = False
+settled = False
+rough = F(1e-4)
+before = INF
+for outer in range(80):
+    left = -RISE * w
+    right = {right} * w
+    ll = ZERO
+    rl = ZERO
+    if not (c >= left and c <= right):
+        c = HALF * (left + right)
+        cl = ZERO
+    scale = ONE / w
+    last = INF
+    step = ZERO
+    for iteration in range(100):
+        f = vfull(x, ZERO)
+        g = f
+        for j in range(0, k, L):
+            a = ((vload(buf, j) - c) - cl) * scale
+            b = vatmost(vatleast(a, LOW), RISE)
+            {q}
+            p = vatmost(vabove(a, LOW, p), ONE)
+            w1 = vatmost(vwhere_pos(p, w1), {huge})
+            f = f + p
+            g = g + w1
+            vstore(pbuf, j, p)
+            vstore(wbuf, j, w1)
+        total = vsum(f)
+        excess = total - ONE
+        slope = vsum(g)
+        step = excess / slope
+        if not (abs(excess) > rough):
+            break
+        if iteration > 6 and abs(excess) < F(1e-14) and not (abs(excess) < last):
+            break
+        if excess > ZERO:
+            left = c
+            ll = cl
+        else:
+            right = c
+            rl = cl
+        t = cl + w * {step}
+        new = c + t
+        t = t - (new - c)
+        inside = (new - left) + (t - ll) > ZERO and (right - new) + (rl - t) > ZERO
+        if not inside or (iteration > 8 and abs(excess) > HALF * last):
+            t = HALF * ((right - left) + (rl - ll)) + ll
+            new = left + t
+            t = t - (new - left)
+        if new == c and t == cl:
+            break
+        last = abs(excess)
+        c = new
+        cl = t
+    if abs(excess) > max(rough, F(1e-12)):  # q is too steep here
+        break
+    # The last Newton step is taken in p itself: beyond the resolution of the cut.
+    f = vfull(x, ZERO)
+    g = f
+    e = f
+    h = f
+    for j in range(0, k, L):
+        w1 = vload(wbuf, j)
+        b = vatmost(vatleast(((vload(buf, j) - c) - cl) * scale, LOW), RISE)
+        p = vatmost(vatleast(vload(pbuf, j) - w1 * step, ZERO), ONE)
+        f = f + p
+        g = g + w1
+        e = vfma(w1, b, e)
+        h = vfma(w1 * b, b, h)
+        vstore(pbuf, j, p)
+    total = vsum(f)
+    if total != total or final:
+        settled = True
+        break
+    share = ONE / total
+    f = vfull(x, ZERO)
+    for j in range(0, k, L):
+        t = vload(pbuf, j) * share
+        p = vatmost(vatleast(t, TINY), ONE)
+        {inner}
+        f = f + vwhere_pos(t, s)
+    u = vsum(f)
+    fresh = first(u)
+    if not (fresh > ZERO and fresh < INF):
+        break
+    miss = vlog(fresh / w)
+    slope = vsum(g)
+    mean = vsum(e) / slope
+    spread = vsum(h) - mean * vsum(e)
+    rate = ONE - second(u) * spread / fresh
+    move = miss / rate
+    at = vlog(w)
+    tight = rough < F(1e-13)
+    if tight or abs(miss) > F(4) * rough:
+        if miss > ZERO:
+            lowest = max(lowest, at)
+        else:
+            highest = min(highest, at)
+    elif not (rate > F(0.05)):  # the sign is not sure, and Newton's step is not either: the same again, exactly
+        rough = F(4e-15)
+        continue
+    exact = tight and abs(miss) <= F(4e-16)
+    sure = rate > F(0.05) and abs(move) <= F(1e-9)
+    if exact:
+        move = ZERO
+    elif not (rate > ZERO and at + move > lowest and at + move < highest) or (outer > 12 and abs(miss) > HALF * before):
+        move = HALF * (lowest + highest) - at
+        sure = False
+    before = abs(miss)
+    narrow = highest - lowest <= F(4e-16) * (ONE + abs(at))
+    if narrow and (not tight or abs(miss) > F(2e-14)):  # the root is outside, or a rough sign was wrong
+        lowest -= reach
+        highest += reach
+        reach = reach * F(1e3)
+        narrow = False
+        rough = F(4e-15)
+    close = sure or exact or narrow
+    final = close and tight
+    rough = F(4e-15) if close else min(rough, max(F(4e-15), abs(move) * F(1e-3)))
+    w = w * vexp(move)
+    t = cl - move * w * mean
+    new = c + t
+    cl = t - (new - c)
+    c = new
+if not settled or c < -MARGIN:
+    row_fill(out, base, d, NAN)
+    store1(loss, i, NAN)
+    special += 1
+    continue
+if total != total:
+    row_fill(out, base, d, NAN)
+    store1(loss, i, NAN)
+    continue
+{store}
+store1(loss, i, w)
+"""
+GUESS = """
+f = vfull(x, ZERO)
+for j in range(0, k, L):
+    f = f + vatleast(vload(buf, j) + MARGIN, ZERO)
+share = ONE / vsum(f)
+f = vfull(x, ZERO)
+for j in range(0, k, L):
+    t = vatleast(vload(buf, j) + MARGIN, ZERO) * share
+    p = vatmost(vatleast(t, TINY), ONE)
+    {inner}
+    f = f + vwhere_pos(t, s)
+w = first(vsum(f))
+"""
+AT_VERTEX = "w = first(AT_ONE)"
+SCATTER = """
+for j in range(0, k, L):
+    vstore(pbuf, j, vload(pbuf, j) / total)
+for j in range(k):
+    store1(out, base + load1(idx, j), load1(pbuf, j))
+"""
+COPY = """
+for j in range(0, d, L):
+    vstoren(out, base + j, vload(pbuf, j) / total, min(L, d - j))
+"""
+
+
+def form(functions: Any, outer: sympy.Expr, inner: sympy.Expr) -> Form:
+    """The Form of G in u and s in t."""
+    (u,), (t,) = outer.free_symbols, inner.free_symbols
+    first, second = (sympy.diff(outer, u, k).subs(u, PLACE) for k in (1, 2))
+    at_one, margin = functions.at_one, functions.margin
+    return Form(functions.sign, first, second, inner.subs(t, separable.P), at_one, margin)
+
+
+def family(program: Program) -> str:
+    """Whether the candidates within the margin are solved for, or the "dense" row; UnsupportedError where neither."""
+    found = separable.plan(program).family
+    if found not in ("convex", "safe", "dense") or not math.isfinite(program.ends["rise_high"]):
+        raise UnsupportedError(f"there is no compiled kernel around one whose threshold is {found}")
+    return found
+
+
+def source(program: Program, form: Form) -> str:
+    """The text of a module whose `run` writes predictions to `out` and w to `loss`, in float64."""
+    dense = family(program) == "dense"
+    if not dense and not math.isfinite(form.margin):
+        raise UnsupportedError("the margin is not known")
+    ends = program.ends
+    constants: list[str] = []
+    if dense:
+        statements = separable._dense(program, "dense", 64, constants)["q"]
+        constants.append("MARGIN = F(np.inf)")
+    else:
+        statements = separable._margin_inverse(program, 64, constants)
+        constants += ["LOW = F(0)", f"MARGIN = F({form.margin * (1 + 1e-6)!r})"]
+    constants += [
+        f"RISE = F({ends['rise_high']!r})",
+        f"SIGN = {form.sign}.0",
+        f"AT_ONE = F({form.at_one!r})",
+    ]
+    inner = assignments({"s": form.inner}, separable.P, "p", separable.VECTOR)
+    outer = {
+        name: assignments({"g": expr}, PLACE, "u", separable.VECTOR)
+        for name, expr in (("first", form.first), ("second", form.second))
+    }
+    if "np." in "".join([*inner, *outer["first"], *outer["second"]]):
+        raise UnsupportedError("s or G has no vector code")
+    gather = WHOLE_ROW if dense else text.MARGIN.partition("{bracket}")[0]
+    places: dict[str, Any] = {
+        "float": "float64", "lanes": 8, "tiny": 2.0**-1022, "below": 1.0 - 2.0**-53, "huge": "1e290",
+        "store_nan": "store1(loss, i, NAN)", "alone": [AT_VERTEX, "store1(loss, i, w)"], "each": "", "last": "",
+        "after": "", "constants": constants, "q": [_renamed(line) for line in statements], "inner": inner, **outer,
+        "guess": AT_VERTEX if dense else GUESS, "store": COPY if dense else SCATTER,
+        "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
+    }  # fmt: skip
+    body = text.HEAD + "\n{constants}\n" + OUTER + text.KERNEL
+    return separable.filled(body, {"solve": gather + SOLVE, **places})
+
+
+def _renamed(line: str) -> str:
+    """q' is called w in the statements for q, and w1 here, where w is the temperature."""
+    name, equals, value = line.partition(" = ")
+    return ("w1" if name == "w" else name) + equals + value

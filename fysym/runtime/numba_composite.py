@@ -1,0 +1,32 @@
+"""p and w of a composite entropy by its compiled kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import composite, numba
+
+
+class Kernel(numba.Kernel):
+    """The kernel that writes p and w, over the NumPy functions, which solve what it leaves."""
+
+    def __init__(self, text: str, functions: composite.Functions, few: bool) -> None:
+        super().__init__(lambda kind, bits: text, functions.separable._module, lambda kind: (3, few))
+        self.functions = functions
+
+    def by_numpy(self, kind: str, wide: Any, labels: Any, y: Any) -> tuple[Any, Any]:
+        with np.errstate(all="ignore"):
+            return composite.solve(self.functions, wide)[0], np.zeros(len(wide))
+
+    def repair(self, kind: str, rows: Any, out: Any, loss: Any, labels: Any, y: Any) -> None:
+        """Rows with +inf, and those whose support or whose w the kernel did not find."""
+        todo = np.flatnonzero(np.isnan(out[:, 0]) & ~np.isnan(rows).any(axis=1) & (rows > -np.inf).any(axis=1))
+        with np.errstate(all="ignore"):
+            out[todo], loss[todo] = composite.solve(self.functions, rows[todo])
+
+    def solve(self, theta: Any) -> tuple[Any, Any]:
+        """p and w of each row."""
+        w = np.empty(len(theta))
+        return self.run("predict", theta, w), w

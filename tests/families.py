@@ -1,0 +1,63 @@
+"""Members of the composite families, with H, its gradient and the optimality conditions written out by hand."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+import fysym
+
+FAMILIES = {
+    "norm": lambda: fysym.compile_composite("1 - u**(1/q)", "t**q", params={"q": "q > 1"}),
+    "squared_norm": lambda: fysym.compile_composite("(1 - u**(2/q))/2", "t**q", params={"q": "q > 1"}),
+    "renyi": lambda: fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "0 < b < 1"}),
+}
+MEMBERS = [
+    "norm_1.1", "norm_1.3", "norm_1.5", "norm_2", "norm_3", "norm_6", "squared_norm_1.5", "squared_norm_2",
+    "renyi_0.1", "renyi_0.5", "renyi_0.9",
+]  # fmt: skip
+
+
+@functools.cache
+def family(name: str) -> Any:
+    return FAMILIES[name]()
+
+
+@functools.cache
+def member(name: str) -> Any:
+    """A member by its name, such as norm_1.5."""
+    which, _, number = name.rpartition("_")
+    return family(which).bind(**{"b" if which == "renyi" else "q": float(number)})
+
+
+def entropy(name: str, p: np.ndarray) -> Any:
+    """H by its formula."""
+    which, _, number = name.rpartition("_")
+    x = float(number)
+    u = (p**x).sum(-1)
+    if which == "renyi":
+        return np.log(u) / (1 - x)
+    return 1 - u ** (1 / x) if which == "norm" else (1 - u ** (2 / x)) / 2
+
+
+def gradient(name: str, p: np.ndarray) -> np.ndarray:
+    """The gradient of H by its formula."""
+    which, _, number = name.rpartition("_")
+    x = float(number)
+    with np.errstate(divide="ignore"):
+        u = (p**x).sum(-1, keepdims=True)
+        if which == "renyi":
+            return x / (1 - x) * p ** (x - 1) / u
+        return -(u ** ((1 if which == "norm" else 2) / x - 1)) * p ** (x - 1)
+
+
+def optimality(name: str, theta: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """How far each row is from the conditions of optimality, relative to the gradient: equal slopes on the support,
+    none larger off it."""
+    slopes = theta + gradient(name, p)
+    level = np.take_along_axis(slopes, p.argmax(axis=1)[:, None], axis=1)
+    beyond = np.where(p > 0, np.abs(slopes - level), np.maximum(slopes - level, 0.0))
+    size = np.where(p > 0, np.abs(theta) + np.abs(slopes - theta), 1.0)
+    return (beyond / np.maximum(size, 1.0)).max(axis=1)
