@@ -62,7 +62,7 @@ PREAMBLE = "\\documentclass{article}\n\\usepackage{amsmath}\n\\begin{document}\n
 # Every control sequence that a report may use.
 WORDS = r"""
     \[ \] \begin \end \item \paragraph \emph \text \setlength \leftmargin \itemsep \hspace \inf \bigl \bigr \infty
-    \left \right \frac \sqrt \pi \log \sin \cos \operatorname \alpha \theta \tau \hat \sum \qquad \to \ge \le
+    \left \right \frac \sqrt \pi \log \sin \cos \operatorname \alpha \beta \max \theta \tau \hat \sum \qquad \to \ge \le
     \_ \{ \} \% \# \& \$ \textbackslash \textasciitilde \textasciicircum \textbar \mathrm \atan \,"""
 KNOWN = set(WORDS.split())
 
