@@ -262,7 +262,7 @@ class Composite(Methods):
         forms = [sympy.lambdify(U, sympy.diff(self.outer, U, k), "numpy") for k in range(3)]
         inner = sympy.lambdify(T, self.inner, "numpy")
         functions = Functions(found.separable, found.sign, forms, inner, float(found.at_one), margin)
-        wrong = problem(functions)
+        wrong = problem(functions, sympy.lambdify(T, sympy.diff(self.inner, T), "numpy"))
         if wrong:
             raise UndecidedError(
                 f"there are no numbers for {self.outer}, u = sum of {self.inner}: {wrong} in double precision. "

@@ -20,6 +20,12 @@ AS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def other_entropies(monkeypatch: Any) -> None:
-    monkeypatch.setattr(contract, "member", lambda name: member(AS[name]))
+@pytest.fixture(autouse=True, params=["fast", "numpy"])
+def other_entropies(monkeypatch: Any, request: Any) -> None:
+    def chosen(name: str) -> Any:
+        reg = member(AS[name])
+        if request.param == "numpy":
+            monkeypatch.setattr(reg._kernel, "fast", "the NumPy code is tested")
+        return reg
+
+    monkeypatch.setattr(contract, "member", chosen)

@@ -134,13 +134,19 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     return p, w, cut
 
 
-def problem(functions: Functions) -> str:
-    """Scores for which w is not found, in words; '' if all is well. Very high powers of t are beyond doubles."""
+def problem(functions: Functions, slope: Callable[..., Any]) -> str:
+    """Scores whose prediction is not optimal, in words; '' if all is well. Very high powers of t are beyond doubles.
+
+    With `slope` = s', theta + G'(u) s'(p) must be equal on the support and no larger off it.
+    """
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
-        p, w = solve(functions, theta)
-        miss = np.abs(np.log(functions.w(functions.u(p)) / w))
-    bad = np.flatnonzero(~(miss <= 1e-12) | ~(np.abs(p.sum(axis=1) - 1.0) <= 1e-12))
+        p, _ = solve(functions, theta)
+        slopes = functions.outer[1](functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
+        level = np.take_along_axis(theta + slopes, p.argmax(axis=1)[:, None], axis=1)
+        beyond = (theta + slopes - level) / (1.0 + np.abs(slopes))
+        right = np.where(p > 0.0, np.abs(beyond) <= 1e-10, beyond <= 1e-10).all(axis=1)
+    bad = np.flatnonzero(~right)
     return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
 

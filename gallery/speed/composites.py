@@ -81,8 +81,8 @@ def table_gradient_descent(quick: bool) -> Table:
         f"Entropies of a sum: projected gradient, d = {d}",
         "Median milliseconds a vector to an error of 1e-5 in the 2-norm; theta ~ N(0, sigma I), log sigma ~ U(-4, 4). "
         "FISTA starts at the uniform distribution and stops as soon as it is there, or after 2000 steps; fysym solves "
-        "to the last digit. Asked: 50 times less than FISTA. For the squared norm 2, Gini's entropy, its projection "
-        "is the prediction itself.",
+        "to the last digit. Asked: 50 times less than FISTA. For the squared norm 2, Gini's entropy, "
+        "FISTA's projection is the prediction itself.",
         ["entropy", "FISTA", *(f"fysym, {target}" for target in targets()), "FISTA not there", "FISTA over fysym"],
     )
     for name in COMPOSITES:
