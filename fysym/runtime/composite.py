@@ -142,7 +142,7 @@ def problem(functions: Functions, slope: Callable[..., Any]) -> str:
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
         p, _ = solve(functions, theta)
-        slopes = functions.outer[1](functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
+        slopes = functions.sign * functions.w(functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
         level = np.take_along_axis(theta + slopes, p.argmax(axis=1)[:, None], axis=1)
         beyond = (theta + slopes - level) / (1.0 + np.abs(slopes))
         right = np.where(p > 0.0, np.abs(beyond) <= 1e-10, beyond <= 1e-10).all(axis=1)
