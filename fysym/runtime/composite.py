@@ -74,7 +74,7 @@ def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
             packed[slot[i], place[here]] = below(theta[i, j][:, None], largest[i])[:, 0]
             found, w[chosen], cut = iterate(functions, packed)
             p[i, j] = found[slot[i], place[here]]
-            wrong = chosen[(cut < least) & (width < d)]  # a class that was left out belongs to the support
+            wrong = chosen[(cut < least) & (counts[chosen] < d)]  # a class that was left out belongs to the support
             if len(wrong):
                 p[wrong], w[wrong], _ = iterate(functions, below(theta[wrong], largest[wrong]))
     return p, w
