@@ -74,7 +74,7 @@ def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
             packed[slot[i], place[here]] = below(theta[i, j][:, None], largest[i])[:, 0]
             found, w[chosen], cut = iterate(functions, packed)
             p[i, j] = found[slot[i], place[here]]
-            wrong = chosen[(cut < least) & (width < d)]  # a class that was left out belongs to the support
+            wrong = chosen[(cut < least) & (counts[chosen] < d)]  # a class that was left out belongs to the support
             if len(wrong):
                 p[wrong], w[wrong], _ = iterate(functions, below(theta[wrong], largest[wrong]))
     return p, w
@@ -142,7 +142,7 @@ def problem(functions: Functions, slope: Callable[..., Any]) -> str:
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
         p, _ = solve(functions, theta)
-        slopes = functions.outer[1](functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
+        slopes = functions.sign * functions.w(functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
         level = np.take_along_axis(theta + slopes, p.argmax(axis=1)[:, None], axis=1)
         beyond = (theta + slopes - level) / (1.0 + np.abs(slopes))
         right = np.where(p > 0.0, np.abs(beyond) <= 1e-10, beyond <= 1e-10).all(axis=1)
