@@ -63,10 +63,13 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
 
 
 def gap(f: Any, solved: Any, y: Any) -> Any:
-    """The loss of each row: sum_j (s_j p_j - g(p_j)) - (s_j y_j - g(y_j)), each term at least 0."""
+    """The loss of each row: sum_j (s_j p_j - g(p_j)) - (s_j y_j - g(y_j)), each term at least 0.
+
+    Where s_j p_j is too large for a double, so is the loss.
+    """
     p, s = solved.p, solved.s
     terms = np.maximum(s * (p - y) - (value(f, p) - value(f, y)), 0.0)
-    terms = np.where(np.isinf(s) | np.isinf(p), np.inf, terms)
+    terms = np.where(np.isinf(s * p) | np.isinf(p), np.inf, terms)
     return np.where(np.isnan(p), np.nan, np.where(p == y, 0.0, terms)).sum(axis=1)
 
 
@@ -74,7 +77,7 @@ def conjugate_rows(f: Any, solved: Any) -> Any:
     """Omega*(theta) = sum_j (theta_j p_j - g(p_j))."""
     p, s = solved.p, solved.s
     terms = np.where(p == 0.0, 0.0, s * p) - value(f, p)
-    return np.where(np.isinf(p), np.inf, terms).sum(axis=1)
+    return np.where(np.isinf(s * p) | np.isinf(p), np.inf, terms).sum(axis=1)
 
 
 def proportions(given: Any, what: str) -> Any:
