@@ -248,7 +248,7 @@ class Composite(Methods):
 
     @property
     def _arrays(self) -> Any:  # type: ignore[override]
-        from .runtime import numpy as arrays
+        from .runtime import arrays
 
         return arrays
 

@@ -156,7 +156,7 @@ class Polyhedral(Methods):
 
     @property
     def _arrays(self) -> Any:  # type: ignore[override]
-        from .runtime import numpy as arrays
+        from .runtime import arrays
 
         return arrays
 

@@ -14,8 +14,8 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..program import Program, Scalar
 from ..rewrite import cancelled
+from ..runtime import arrays, numpy_domain, numpy_inverse, numpy_line
 from ..runtime import numpy as runtime
-from ..runtime import numpy_domain, numpy_inverse, numpy_line
 from .printer import lines
 
 MARK = "# -- emitted from here --\n"
@@ -99,7 +99,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
 
 def parts_of(program: Program) -> list[types.ModuleType]:
     """The runtime modules that a program needs; what a later one defines takes the place of an earlier one's."""
-    parts = [runtime]
+    parts = [arrays, runtime]
     if program.domain != SIMPLEX:
         parts.append(numpy_domain)
     if program.inverse is None or not program.domain.bounded:

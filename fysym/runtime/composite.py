@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, UnsupportedError
-from . import numpy as slow
+from . import arrays
 
 EPS = 2.0**-52
 MANY = 2**18  # entries that are worked on at a time
@@ -173,7 +173,7 @@ class Kernel:
 
     def solved(self, theta: Any, axis: int, target: str | None = None) -> tuple[SimpleNamespace, Any, Any]:
         """theta as rows in float64, p and w."""
-        given = slow.as_rows(theta, axis)
+        given = arrays.as_rows(theta, axis)
         given.rows = np.ascontiguousarray(given.rows, dtype=np.float64)
         return given, *self.solve(given.rows, target)
 
@@ -181,33 +181,33 @@ class Kernel:
         """The scores at which v predicts the same: less their largest, divided by w."""
         return below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
 
-    @slow.quiet
+    @arrays.quiet
     def predict(self, theta: Any, axis: int = -1, target: str | None = None) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
         given, p, _ = self.solved(theta, axis, target)
-        return slow.back(given, p)
+        return arrays.back(given, p)
 
-    @slow.quiet
+    @arrays.quiet
     def threshold(self, theta: Any, axis: int = -1) -> Any:
         """The tau of each row: p is q((theta - tau) / w)."""
         given, _, w = self.solved(theta, axis)
         inside = self.functions.separable.threshold(self.at(given, w))
-        return slow.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + w * inside)
+        return arrays.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + w * inside)
 
-    @slow.quiet
+    @arrays.quiet
     def conjugate(self, theta: Any, axis: int = -1) -> Any:
         """Omega*(theta), the largest <theta, p> + H(p)."""
         given, p, _ = self.solved(theta, axis)
         largest = given.rows.max(axis=1, initial=-np.inf)
         terms = np.where(p > 0.0, below(given.rows, largest) * p, 0.0)
         found = largest + (terms.sum(axis=1) + self.functions.entropy(self.functions.u(p)))
-        return slow.back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
+        return arrays.back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
 
-    @slow.quiet
+    @arrays.quiet
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> tuple[Any, Any]:
         """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent."""
-        given = slow.as_rows(theta, axis)
-        wanted = slow.targets(y, given)
+        given = arrays.as_rows(theta, axis)
+        wanted = arrays.targets(y, given)
         given, p, w = self.solved(theta, axis, target)
         f = self.functions
         inside = f.separable.loss(self.at(given, w), wanted, target=target)
@@ -215,7 +215,7 @@ class Kernel:
         apart = f.entropy(at_p) - f.entropy(at_y) - f.sign * w * (at_p - at_y)
         loss = w * inside + np.where((p == wanted).all(axis=1), 0.0, apart)
         loss = np.where(np.isnan(p).any(axis=1), np.nan, np.maximum(loss, 0.0))
-        return slow.back_batch(given, loss), slow.back(given, p - wanted)
+        return arrays.back_batch(given, loss), arrays.back(given, p - wanted)
 
     def loss(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> Any:
         """The loss of each row."""
@@ -233,21 +233,21 @@ class Kernel:
         second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
         return at, own, (second / w**4) / (1.0 - second * (x * own).sum(axis=1) / w**3)
 
-    @slow.quiet
+    @arrays.quiet
     def jvp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
         """The derivative of the prediction: J_v / w and a matrix of rank one, by the implicit function theorem."""
-        moves = slow.like(v, slow.as_rows(theta, axis))
+        moves = arrays.like(v, arrays.as_rows(theta, axis))
         given, p, w = self.solved(theta, axis, target)
         at, own, factor = self.derivative(given, p, w, target)
         along = self.functions.separable.jvp(at, moves, target=target)
         moves = np.where(own == 0.0, 0.0, moves)
-        return slow.back(given, along / w[:, None] + own * (factor * (own * moves).sum(axis=1))[:, None])
+        return arrays.back(given, along / w[:, None] + own * (factor * (own * moves).sum(axis=1))[:, None])
 
     def vjp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
         """v times the Jacobian, which is symmetric: the same as jvp."""
         return self.jvp(theta, v, axis, target)
 
-    @slow.quiet
+    @arrays.quiet
     def jacobian(self, theta: Any, axis: int = -1) -> Any:
         """The Jacobian of each row's prediction, in two last dimensions."""
         given, p, w = self.solved(theta, axis)
@@ -257,11 +257,11 @@ class Kernel:
         d = p.shape[1]
         return found.reshape(*given.batch, d, d).astype(given.dtype)
 
-    @slow.quiet
+    @arrays.quiet
     def entropy(self, p: Any, axis: int = -1) -> Any:
         """H(p) of each row."""
-        given = slow.as_rows(p, axis, "p")
-        return slow.back_batch(given, self.functions.entropy(self.functions.u(slow.proportions(given, "p"))))
+        given = arrays.as_rows(p, axis, "p")
+        return arrays.back_batch(given, self.functions.entropy(self.functions.u(arrays.proportions(given, "p"))))
 
     def tangent(self, p: Any, y: Any) -> Any:
         """<grad H(p), y - p> of each row."""
@@ -269,18 +269,18 @@ class Kernel:
         terms = np.where(y == p, 0.0, -module.slope(module.F, p) * (y - p))
         return self.functions.w(self.functions.u(p)) * terms.sum(axis=1)
 
-    @slow.quiet
+    @arrays.quiet
     def bregman(self, y: Any, p: Any, axis: int = -1) -> Any:
         """The Bregman divergence B(y || p) of Omega = -H."""
-        given = slow.as_rows(p, axis, "p")
-        wanted, p = slow.targets(y, given), slow.proportions(given, "p")
+        given = arrays.as_rows(p, axis, "p")
+        wanted, p = arrays.targets(y, given), arrays.proportions(given, "p")
         f = self.functions
         found = f.entropy(f.u(p)) - f.entropy(f.u(wanted)) + self.tangent(p, wanted)
-        return slow.back_batch(given, np.where((p == wanted).all(axis=1), 0.0, np.maximum(found, 0.0)))
+        return arrays.back_batch(given, np.where((p == wanted).all(axis=1), 0.0, np.maximum(found, 0.0)))
 
-    @slow.quiet
+    @arrays.quiet
     def score(self, p: Any, y: Any, axis: int = -1) -> Any:
         """The proper scoring rule S(p; y) = B(y || p) - Omega(y); lower is better."""
-        given = slow.as_rows(p, axis, "p")
-        wanted, p = slow.targets(y, given), slow.proportions(given, "p")
-        return slow.back_batch(given, self.functions.entropy(self.functions.u(p)) + self.tangent(p, wanted))
+        given = arrays.as_rows(p, axis, "p")
+        wanted, p = arrays.targets(y, given), arrays.proportions(given, "p")
+        return arrays.back_batch(given, self.functions.entropy(self.functions.u(p)) + self.tangent(p, wanted))

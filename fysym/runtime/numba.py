@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedError
-from . import numpy as slow
+from . import arrays
 from .native import Native, load
 
 EPS = {64: 2.0**-52, 32: 2.0**-23}
@@ -282,7 +282,7 @@ class Kernel:
                     rows=rows, batch=moved.shape[:-1], shape=theta.shape, axis=axis, dtype=theta.dtype.type
                 )
         with np.errstate(all="ignore"):
-            return slow.as_rows(theta, axis)
+            return arrays.as_rows(theta, axis)
 
     def predict(self, theta: Any, axis: int = -1) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
@@ -297,7 +297,7 @@ class Kernel:
         loss = np.empty(len(rows), rows.dtype)
         out = self.run("proportions" if labels is None else "label", rows, loss, labels, wanted)
         with np.errstate(all="ignore"):
-            return slow.back_batch(given, loss), back(given, out)
+            return arrays.back_batch(given, loss), back(given, out)
 
     def loss(self, theta: Any, y: Any, axis: int = -1) -> Any:
         """The loss of each row."""
@@ -310,7 +310,7 @@ class Kernel:
     def jvp(self, theta: Any, v: Any, axis: int = -1) -> Any:
         """The derivative of the prediction in the direction v."""
         given = self.given(theta, axis)
-        direction = np.ascontiguousarray(slow.like(v, given), dtype=given.rows.dtype)
+        direction = np.ascontiguousarray(arrays.like(v, given), dtype=given.rows.dtype)
         return back(given, self.run("jvp", given.rows, y=direction))
 
     def vjp(self, theta: Any, v: Any, axis: int = -1) -> Any:
@@ -348,7 +348,7 @@ def back(given: Any, rows: Any) -> Any:
     """Rows of results in the shape, axis and dtype of what was given."""
     if rows.dtype.type is not given.dtype:
         with np.errstate(all="ignore"):
-            return slow.back(given, rows)
+            return arrays.back(given, rows)
     if len(given.batch) != 1:
         rows = rows.reshape(*given.batch, rows.shape[-1])
     if given.axis == -1 or given.axis == rows.ndim - 1:
@@ -363,10 +363,10 @@ def targets(y: Any, given: Any) -> tuple[Any, Any]:
     if type(array) is np.ndarray and array.dtype.kind in "iu" and array.shape == given.batch:
         labels = array.reshape(-1)
         if n and (labels.min() < 0 or labels.max() >= d):
-            slow.targets(y, given)  # raises
+            arrays.targets(y, given)  # raises
         return np.ascontiguousarray(labels, dtype=np.int64), None
     with np.errstate(all="ignore"):
-        rows = slow.targets(y, given)
+        rows = arrays.targets(y, given)
     if np.count_nonzero(rows) == n and (rows.max(axis=1) == 1.0).all():
         return rows.argmax(axis=1), None
     return None, np.ascontiguousarray(rows, dtype=given.rows.dtype)

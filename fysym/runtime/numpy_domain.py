@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .numpy import EPS, complement, inside, pieces, predict_one, row_name, value, weights, wide
+from .arrays import indicators, row_name, wide
+from .numpy import EPS, complement, inside, pieces, predict_one, tangent, value, weights
 
 # -- emitted from here --
 
@@ -171,14 +172,7 @@ def jvp_rows(f: Any, solved: Any, v: Any) -> Any:
     w = inner_weights(f, solved.p, solved.s - f.anchor)
     if f.total is None:
         return np.where(w == 0.0, 0.0, w * v)
-    v = np.where(w == 0.0, 0.0, v)
-    total = w.sum(axis=1, keepdims=True)
-    mean = (w * v).sum(axis=1, keepdims=True) / np.where(total == 0.0, 1.0, total)
-    result = w * (v - mean)
-    rows, heaviest = np.arange(len(w)), np.argmax(w, axis=1)
-    result[rows, heaviest] = 0.0
-    result[rows, heaviest] = -result.sum(axis=1)
-    return result
+    return tangent(w, v)
 
 
 def jacobian_rows(f: Any, solved: Any) -> Any:
@@ -208,10 +202,4 @@ def one_hot(labels: Any, n: int, d: int, batch: tuple[int, ...]) -> Any:
     """A label names the one coordinate that is 1; with a total it cannot name them all."""
     if TOTAL is not None:
         raise InputError(f"y must be rows of proportions that sum to {TOTAL:g}, not labels")
-    bad = (labels < 0) | (labels >= d)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"label {labels[row]} in {row_name(row, batch)} is not a class: there are {d}, 0 to {d - 1}")
-    rows = np.zeros((n, d))
-    rows[np.arange(n), labels.astype(np.int64)] = 1.0
-    return rows
+    return indicators(labels, n, d, batch)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .numpy import TINY, row_name, wide
+from .arrays import row_name, wide
+from .numpy import TINY
 from .numpy_inverse import Half
 
 # -- emitted from here --

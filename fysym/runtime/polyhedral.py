@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import numpy as slow
+from . import arrays
 from .composite import below
 
 
@@ -41,34 +41,34 @@ class Kernel:
         return p, x, tau
 
     def rows(self, theta: Any, axis: int) -> Any:
-        given = slow.as_rows(theta, axis)
-        given.rows = slow.wide(given.rows)
+        given = arrays.as_rows(theta, axis)
+        given.rows = arrays.wide(given.rows)
         return given
 
-    @slow.quiet
+    @arrays.quiet
     def predict(self, theta: Any, axis: int = -1) -> Any:
         """The p chosen among those that maximise <theta, p> + H(p)."""
         given = self.rows(theta, axis)
-        return slow.back(given, self.solve(given.rows)[0])
+        return arrays.back(given, self.solve(given.rows)[0])
 
-    @slow.quiet
+    @arrays.quiet
     def threshold(self, theta: Any, axis: int = -1) -> Any:
         """The largest score, or Berger-Parker's tau."""
         given = self.rows(theta, axis)
-        return slow.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + self.solve(given.rows)[2])
+        return arrays.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + self.solve(given.rows)[2])
 
-    @slow.quiet
+    @arrays.quiet
     def conjugate(self, theta: Any, axis: int = -1) -> Any:
         """Omega*(theta), the largest <theta, p> + H(p)."""
         given = self.rows(theta, axis)
         above = self.solve(given.rows)[2] + (self.factor if self.kind == "berger_parker" else 0.0)
-        return slow.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + above)
+        return arrays.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + above)
 
-    @slow.quiet
+    @arrays.quiet
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1) -> tuple[Any, Any]:
         """The loss of each row and p - y, one of its subgradients."""
         given = self.rows(theta, axis)
-        wanted = slow.targets(y, given)
+        wanted = arrays.targets(y, given)
         own = 0.0
         if self.kind == "hinge":
             costs = self.factor * (1.0 - wanted)
@@ -78,7 +78,7 @@ class Kernel:
         loss = tau - np.where(wanted > 0.0, x * wanted, 0.0).sum(axis=1)
         if self.kind == "berger_parker":
             loss = np.where((p == wanted).all(axis=1), 0.0, loss + self.factor * wanted.max(axis=1))
-        return slow.back_batch(given, np.maximum(loss, 0.0) + own), slow.back(given, p - wanted)
+        return arrays.back_batch(given, np.maximum(loss, 0.0) + own), arrays.back(given, p - wanted)
 
     def loss(self, theta: Any, y: Any, axis: int = -1) -> Any:
         """The loss of each row."""
@@ -88,17 +88,17 @@ class Kernel:
         """A subgradient of each row's loss."""
         return self.value_and_grad(theta, y, axis)[1]
 
-    @slow.quiet
+    @arrays.quiet
     def jvp(self, theta: Any, v: Any, axis: int = -1) -> Any:
         """0: where a prediction has a derivative, it is constant."""
         given = self.rows(theta, axis)
-        return slow.back(given, 0.0 * self.solve(given.rows)[0] + 0.0 * np.abs(slow.like(v, given) > 0.0))
+        return arrays.back(given, 0.0 * self.solve(given.rows)[0] + 0.0 * np.abs(arrays.like(v, given) > 0.0))
 
     def vjp(self, theta: Any, v: Any, axis: int = -1) -> Any:
         """0, as jvp."""
         return self.jvp(theta, v, axis)
 
-    @slow.quiet
+    @arrays.quiet
     def jacobian(self, theta: Any, axis: int = -1) -> Any:
         """0 in two last dimensions."""
         given = self.rows(theta, axis)
@@ -118,21 +118,21 @@ class Kernel:
         largest = p == p.max(axis=1, keepdims=True, initial=0.0)
         return self.factor * (1.0 - np.where(largest, y, 0.0).sum(axis=1) / largest.sum(axis=1))
 
-    @slow.quiet
+    @arrays.quiet
     def entropy(self, p: Any, axis: int = -1) -> Any:
         """H(p) of each row."""
-        given = slow.as_rows(p, axis, "p")
-        return slow.back_batch(given, self.value(slow.proportions(given, "p")))
+        given = arrays.as_rows(p, axis, "p")
+        return arrays.back_batch(given, self.value(arrays.proportions(given, "p")))
 
-    @slow.quiet
+    @arrays.quiet
     def bregman(self, y: Any, p: Any, axis: int = -1) -> Any:
         """The Bregman divergence B(y || p) of Omega = -H."""
-        given = slow.as_rows(p, axis, "p")
-        wanted, p = slow.targets(y, given), slow.proportions(given, "p")
-        return slow.back_batch(given, np.maximum(self.tangent(p, wanted) - self.value(wanted), 0.0))
+        given = arrays.as_rows(p, axis, "p")
+        wanted, p = arrays.targets(y, given), arrays.proportions(given, "p")
+        return arrays.back_batch(given, np.maximum(self.tangent(p, wanted) - self.value(wanted), 0.0))
 
-    @slow.quiet
+    @arrays.quiet
     def score(self, p: Any, y: Any, axis: int = -1) -> Any:
         """The scoring rule S(p; y) = B(y || p) - Omega(y); proper, but not strictly."""
-        given = slow.as_rows(p, axis, "p")
-        return slow.back_batch(given, self.tangent(slow.proportions(given, "p"), slow.targets(y, given)))
+        given = arrays.as_rows(p, axis, "p")
+        return arrays.back_batch(given, self.tangent(arrays.proportions(given, "p"), arrays.targets(y, given)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import numpy as rows_of
+from . import arrays as rows_of
 
 EPS = 2.0**-52
 
