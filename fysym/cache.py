@@ -8,7 +8,14 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """The directory of compiled kernels: FYSYM_CACHE_DIR, or `fysym` in the user's cache directory."""
+    """The directory of compiled kernels: FYSYM_CACHE_DIR, or `fysym` in the user's cache directory.
+
+    >>> import os, fysym
+    >>> from unittest import mock
+    >>> with mock.patch.dict(os.environ, FYSYM_CACHE_DIR="kernels"):
+    ...     print(fysym.cache_dir())
+    kernels
+    """
     chosen = os.environ.get("FYSYM_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -22,7 +29,14 @@ def cache_dir() -> Path:
 
 
 def clear_cache() -> int:
-    """Delete the compiled kernels and return how many there were; those already loaded keep working."""
+    """Delete the compiled kernels and return how many there were; those already loaded keep working.
+
+    >>> import os, tempfile, fysym
+    >>> from unittest import mock
+    >>> with mock.patch.dict(os.environ, FYSYM_CACHE_DIR=tempfile.mkdtemp()):
+    ...     fysym.clear_cache()
+    0
+    """
     count = 0
     for path in cache_dir().glob("*.kernel"):
         try:

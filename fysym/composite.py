@@ -133,7 +133,15 @@ def _compiled(request: Request, clock: Deadline) -> Composite:
 
 
 class Composite(Methods):
-    """A compiled entropy G(sum s(p_j)); a family until its parameters are bound. Its methods are a Regularizer's."""
+    """A compiled entropy G(sum s(p_j)); a family until its parameters are bound. Its methods are a Regularizer's.
+
+    >>> import fysym
+    >>> norm = fysym.catalog.norm.bind(q=2)
+    >>> norm.margin, norm.sparsity
+    (1, 'full')
+    >>> norm.loss([2.0, 0.5], 0).item()
+    0.0
+    """
 
     def __init__(self, request: Request, derivation: Derivation | None) -> None:
         self.request = request

@@ -14,6 +14,10 @@ class Domain:
     """Each coordinate between `low` and `high`, and all of them with the total given, or without one (None).
 
     `partial` says that h need not have infinite slopes at infinite ends: not every score must have a prediction.
+
+    >>> import fysym
+    >>> fysym.compile("-t**2/2", domain="reals").predict([-1.5, 2.0])
+    array([-1.5,  2. ])
     """
 
     name: str

@@ -7,13 +7,25 @@ from typing import Any
 
 
 class FysymError(ValueError):
-    """Something that fysym was given cannot be used; the message says what, where, and what to try."""
+    """Something that fysym was given cannot be used; the message says what, where, and what to try.
+
+    >>> import fysym
+    >>> issubclass(fysym.FysymError, ValueError)
+    True
+    """
 
 
 class ParseError(FysymError):
     """A text is not an expression that fysym reads; the message points at the place with a caret.
 
     `text` is what was given (shortened if long) and `position` the 0-based column of the caret.
+
+    >>> import fysym
+    >>> try:
+    ...     fysym.compile("t*(1 - ")
+    ... except fysym.ParseError as error:
+    ...     print(error.position)
+    2
     """
 
     def __init__(self, problem: str, text: str = "", position: int = 0) -> None:
@@ -24,11 +36,27 @@ class ParseError(FysymError):
 
 
 class UnsupportedError(FysymError):
-    """An expression contains something that cannot be compiled; the message names the smallest such part."""
+    """An expression contains something that cannot be compiled; the message names the smallest such part.
+
+    >>> import fysym, sympy
+    >>> try:
+    ...     fysym.compile(sympy.zeta(sympy.Symbol("t")))
+    ... except fysym.UnsupportedError as error:
+    ...     print(str(error).partition(";")[0])
+    zeta(t) (zeta) is not something that fysym compiles
+    """
 
 
 class ParameterError(FysymError):
-    """A parameter is missing, unknown, or outside its range; the message names the range."""
+    """A parameter is missing, unknown, or outside its range; the message names the range.
+
+    >>> import fysym
+    >>> try:
+    ...     fysym.catalog.tsallis.bind(alpha=0.5)
+    ... except fysym.ParameterError as error:
+    ...     print(error)
+    alpha = 1/2 is outside its range: alpha > 1
+    """
 
 
 class NotConcaveError(FysymError):
@@ -36,6 +64,13 @@ class NotConcaveError(FysymError):
 
     `witness` is a point t of (0, 1) where it fails, `parameters` the parameter values there, and
     `culprit` the sub-expression at fault where one can be named (None otherwise).
+
+    >>> import fysym
+    >>> try:
+    ...     fysym.compile("t**2")
+    ... except fysym.NotConcaveError as error:
+    ...     print(error.witness)
+    1/2
     """
 
     def __init__(
@@ -55,6 +90,13 @@ class UndecidedError(FysymError):
     """A question that must be settled could be neither proved, refuted nor sampled reliably.
 
     `interval` is the part of (0, 1) where it stayed open, where one can be named.
+
+    >>> import fysym
+    >>> try:
+    ...     fysym.compile("t*(1 - t)", deadline=0)
+    ... except fysym.UndecidedError as error:
+    ...     print(error)
+    the expression could not be read within the deadline; simplify it
     """
 
     def __init__(self, message: str, interval: tuple[float, float] | None = None) -> None:
@@ -63,7 +105,15 @@ class UndecidedError(FysymError):
 
 
 class InputError(FysymError):
-    """Scores, labels or probabilities have a wrong shape, type or value; the message names the first bad row."""
+    """Scores, labels or probabilities have a wrong shape, type or value; the message names the first bad row.
+
+    >>> import fysym
+    >>> try:
+    ...     fysym.catalog.gini.loss([1.0, 2.0], 2)
+    ... except fysym.InputError as error:
+    ...     print(error)
+    label 2 in the vector is not a class: there are 2, 0 to 1
+    """
 
 
 def _with_caret(problem: str, text: str, position: int, width: int = 72) -> str:

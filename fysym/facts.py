@@ -14,6 +14,10 @@ class Fact:
 
     proved: an exact symbolic argument. certified: rigorous interval arithmetic over the whole interval.
     sampled: numbers only. refuted: the claim fails, at the witness in `evidence`.
+
+    >>> import fysym
+    >>> fysym.catalog.gini.fact("strictly_concave").status
+    'proved'
     """
 
     name: str

@@ -119,7 +119,12 @@ class Methods:
         prior: Any = None,
         **params: Any,
     ) -> Any:
-        """The gradient of each row's loss: predict(theta) - y, or predict(theta + cost) - y."""
+        """The gradient of each row's loss: predict(theta) - y, or predict(theta + cost) - y.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.grad([1.0, 0.5, -1.0], 0)
+        array([-0.25,  0.25,  0.  ])
+        """
         return self._loss("grad", theta, y, axis, target, cost, prior, params)
 
     def value_and_grad(
@@ -133,7 +138,13 @@ class Methods:
         prior: Any = None,
         **params: Any,
     ) -> tuple[Any, Any]:
-        """loss and grad from one solve."""
+        """loss and grad from one solve.
+
+        >>> import fysym
+        >>> loss, grad = fysym.catalog.gini.value_and_grad([1.0, 0.5, -1.0], 1)
+        >>> loss.item(), grad.tolist()
+        (0.5625, [0.75, -0.75, 0.0])
+        """
         return self._loss("value_and_grad", theta, y, axis, target, cost, prior, params)  # type: ignore[no-any-return]
 
     def _with_prior(self, method: str, theta: Any, y: Any, prior: Any, axis: int) -> Any:
@@ -168,33 +179,73 @@ class Methods:
         return bound._call(method, {}, theta, y, axis=axis, target=target)
 
     def jvp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """The derivative of predict at theta in the direction v."""
+        """The derivative of predict at theta in the direction v.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.jvp([1.0, 0.5, -1.0], [1.0, 0.0, 0.0])
+        array([ 0.5, -0.5, -0. ])
+        """
         return self._call("jvp", params, theta, v, axis=axis, target=target)
 
     def vjp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:
-        """v times the Jacobian of predict, which is symmetric."""
+        """v times the Jacobian of predict, which is symmetric.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.vjp([1.0, 0.5, -1.0], [1.0, 0.0, 0.0])
+        array([ 0.5, -0.5, -0. ])
+        """
         return self._call("vjp", params, theta, v, axis=axis, target=target)
 
     def jacobian(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The Jacobian of predict for each row, in two last dimensions."""
+        """The Jacobian of predict for each row, in two last dimensions.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.jacobian([1.0, 0.5]).tolist()
+        [[0.5, -0.5], [-0.5, 0.5]]
+        """
         return self._call("jacobian", params, theta, axis=axis)
 
     def threshold(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The tau of each row: predict is (-h')^{-1}(theta - tau) where that is positive."""
+        """The tau of each row: predict is (-h')^{-1}(theta - tau) where that is positive.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.threshold([1.0, 0.5, -1.0]).item()
+        0.75
+        """
         return self._call("threshold", params, theta, axis=axis)
 
     def conjugate(self, theta: Any, *, axis: int = -1, **params: Any) -> Any:
-        """Omega*(theta), the largest value of <theta, p> + H(p)."""
+        """Omega*(theta), the largest value of <theta, p> + H(p).
+
+        >>> import fysym
+        >>> fysym.catalog.gini.conjugate([1.0, 0.5, -1.0]).item()
+        1.0625
+        """
         return self._call("conjugate", params, theta, axis=axis)
 
     def entropy(self, p: Any, *, axis: int = -1, **params: Any) -> Any:
-        """H(p), the sum of h over each row of probabilities."""
+        """H(p), the sum of h over each row of probabilities.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.entropy([0.5, 0.5]).item()
+        0.25
+        """
         return self._call("entropy", params, p, axis=axis)
 
     def bregman(self, y: Any, p: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The Bregman divergence B(y || p) of Omega = -H."""
+        """The Bregman divergence B(y || p) of Omega = -H.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.bregman([1.0, 0.0], [0.5, 0.5]).item()
+        0.25
+        """
         return self._call("bregman", params, y, p, axis=axis)
 
     def score(self, p: Any, y: Any, *, axis: int = -1, **params: Any) -> Any:
-        """The proper scoring rule S(p; y) = B(y || p) - Omega(y); Gini's is half the Brier score."""
+        """The proper scoring rule S(p; y) = B(y || p) - Omega(y); Gini's is half the Brier score.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.score([0.5, 0.5], 0).item()
+        0.25
+        """
         return self._call("score", params, p, y, axis=axis)

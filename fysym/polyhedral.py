@@ -61,7 +61,14 @@ def polyhedral(name: str) -> Polyhedral:
 
 
 class Polyhedral(Methods):
-    """A piecewise linear entropy, times a factor; its methods are a Regularizer's."""
+    """A piecewise linear entropy, times a factor; its methods are a Regularizer's.
+
+    >>> import fysym
+    >>> fysym.catalog.perceptron.predict([1.0, 3.0, 2.0])
+    array([0., 1., 0.])
+    >>> fysym.catalog.hinge.loss([1.0, 0.5], 0).item()
+    0.5
+    """
 
     params: dict[str, str] = {}
     smoothness = sympy.oo

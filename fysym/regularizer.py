@@ -49,6 +49,13 @@ class Regularizer(Methods):
     the last axis unless told otherwise, by compiled kernels where Numba is installed (target="numpy" to refuse it).
     A family must be bound (`bind(alpha=1.5)`), or be given its parameters with each call
     (`predict(theta, alpha=1.5)`).
+
+    >>> import fysym
+    >>> reg = fysym.compile("t*(1 - t)/2")
+    >>> reg
+    <Regularizer h = t*(1 - t)/2; margin 1, full; concavity proved>
+    >>> reg.predict([1.0, 0.5, -1.0])
+    array([0.75, 0.25, 0.  ])
     """
 
     def __init__(
@@ -69,77 +76,147 @@ class Regularizer(Methods):
 
     @property
     def variable(self) -> sympy.Symbol:
-        """The variable of h."""
+        """The variable of h.
+
+        >>> import fysym
+        >>> fysym.compile("x*(1 - x)").variable
+        x
+        """
         return self.derivation.entropy.user_variable
 
     @property
     def h(self) -> sympy.Expr:
-        """The entropy, normalised by an affine term so that h(0) = h(1) = 0."""
+        """The entropy, normalised by an affine term so that h(0) = h(1) = 0.
+
+        >>> import fysym
+        >>> fysym.compile("1 - t**2").h
+        -t**2 + t
+        """
         return self._user(self.derivation.entropy.h)
 
     @functools.cached_property
     def dh(self) -> sympy.Expr:
-        """h', the first derivative."""
+        """h', the first derivative.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.dh
+        1/2 - t
+        """
         entropy = self.derivation.entropy
         return self._user(entropy.whole(lambda h: _tidy(sympy.diff(h, entropy.t))))
 
     @functools.cached_property
     def d2h(self) -> sympy.Expr:
-        """h'', the second derivative."""
+        """h'', the second derivative.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.d2h
+        -1
+        """
         entropy = self.derivation.entropy
         return self._user(entropy.whole(lambda h: _tidy(sympy.diff(h, entropy.t, 2))))
 
     @property
     def inverse(self) -> sympy.Expr | None:
-        """The closed form of (-h')^{-1} in the symbol s, or None."""
+        """The closed form of (-h')^{-1} in the symbol s, or None.
+
+        >>> import fysym
+        >>> fysym.catalog.fermi_dirac.inverse
+        exp(s)/(exp(s) + 1)
+        """
         return None if self.derivation.inverse is None else self._user(self.derivation.inverse)
 
     # Facts
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Everything that is known, each with its status and evidence."""
+        """Everything that is known, each with its status and evidence.
+
+        >>> import fysym
+        >>> [fact.name for fact in fysym.catalog.gini.facts][:2]
+        ['strictly_concave', 'value_at_0']
+        """
         found = self.derivation.theory.facts.values()
         return tuple(Fact(f.name, self._user(f.value), f.status, f.evidence) for f in found)
 
     def fact(self, name: str) -> Fact | None:
-        """The fact of that name, or None where it is undetermined."""
+        """The fact of that name, or None where it is undetermined.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.fact("margin").evidence
+        "h'(0+) - h'(1-) (Prop. 7)"
+        """
         return next((f for f in self.facts if f.name == name), None)
 
     @property
     def slopes(self) -> tuple[sympy.Expr | None, sympy.Expr | None]:
-        """h' at both ends of the domain: (h'(0+), h'(1-)) where it is [0, 1]."""
+        """h' at both ends of the domain: (h'(0+), h'(1-)) where it is [0, 1].
+
+        >>> import fysym
+        >>> fysym.catalog.gini.slopes
+        (1/2, -1/2)
+        """
         low, high = self.derivation.entropy.domain.facts("slope")
         return self._value(low), self._value(high)
 
     @property
     def margin(self) -> sympy.Expr | None:
-        """h'(0) - h'(1), or oo when there is no margin."""
+        """h'(0) - h'(1), or oo when there is no margin.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.margin, fysym.catalog.shannon.margin
+        (1, oo)
+        """
         return self._value("margin")
 
     @property
     def sparsity(self) -> str | None:
-        """'full' (every face and vertex is reached), 'faces' (zeros, but no vertex) or 'dense'."""
+        """'full' (every face and vertex is reached), 'faces' (zeros, but no vertex) or 'dense'.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.sparsity, fysym.catalog.shannon.sparsity
+        ('full', 'dense')
+        """
         return self._value("sparsity")
 
     @property
     def strong_concavity(self) -> sympy.Expr | None:
-        """The infimum of -h'' on (0, 1)."""
+        """The infimum of -h'' on (0, 1).
+
+        >>> import fysym
+        >>> fysym.catalog.fermi_dirac.strong_concavity
+        4
+        """
         return self._value("strong_concavity")
 
     @property
     def smoothness(self) -> sympy.Expr | None:
-        """1/strong_concavity, a Lipschitz constant of the prediction; oo if there is none."""
+        """1/strong_concavity, a Lipschitz constant of the prediction; oo if there is none.
+
+        >>> import fysym
+        >>> fysym.catalog.fermi_dirac.smoothness
+        1/4
+        """
         return self._value("smoothness")
 
     @property
     def twice_differentiable(self) -> bool | None:
-        """Whether the prediction is differentiable everywhere, the cut-off at 0 included."""
+        """Whether the prediction is differentiable everywhere, the cut-off at 0 included.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.twice_differentiable
+        False
+        """
         return self._value("twice_differentiable")
 
     @property
     def essentially_smooth(self) -> bool | None:
-        """Whether h' is infinite at 0, so that every probability is positive."""
+        """Whether h' is infinite at 0, so that every probability is positive.
+
+        >>> import fysym
+        >>> fysym.catalog.shannon.essentially_smooth
+        True
+        """
         return self._value("essentially_smooth")
 
     def report(self, format: str = "text") -> str:
@@ -172,7 +249,12 @@ class Regularizer(Methods):
         return reports.card(self)
 
     def certificate(self) -> dict[str, Any]:
-        """The argument for strict concavity, and for the sign of h''' if known, as data for `fysym.verify`."""
+        """The argument for strict concavity, and for the sign of h''' if known, as data for `fysym.verify`.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.certificate()["claims"][0]["claim"]
+        "h'' < 0"
+        """
         from . import certificate  # needed by few
 
         entropy, verdict = self.derivation.entropy, self.derivation.verdict
@@ -190,6 +272,10 @@ class Regularizer(Methods):
         """The worst errors of the code of each target, in float64 and float32, against the truth, and where they are.
 
         It takes a few seconds. What it returns prints as a table; `.worst` and iteration give Measurements.
+
+        >>> import fysym
+        >>> fysym.catalog.gini.accuracy().worst.ulps < 16
+        True
         """
         from . import accuracy  # needed by few
 
@@ -206,11 +292,21 @@ class Regularizer(Methods):
 
     @property
     def params(self) -> dict[str, str]:
-        """The free parameters and their ranges."""
+        """The free parameters and their ranges.
+
+        >>> import fysym
+        >>> fysym.catalog.tsallis.params
+        {'alpha': 'alpha > 1'}
+        """
         return {p.name: p.range.describe(p.name) for p in self.derivation.entropy.parameters}
 
     def bind(self, **values: Any) -> Regularizer:
-        """The member of the family at these parameter values."""
+        """The member of the family at these parameter values.
+
+        >>> import fysym
+        >>> fysym.catalog.tsallis.bind(alpha=1.5).margin
+        2
+        """
         if not values:
             return self
         try:

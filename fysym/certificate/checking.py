@@ -25,7 +25,12 @@ MOST_SECONDS = 120.0  # for one certificate
 
 
 def verify(certificate: dict[str, Any]) -> bool:
-    """True when every claim of the certificate was re-checked; otherwise an error that says what fails."""
+    """True when every claim of the certificate was re-checked; otherwise an error that says what fails.
+
+    >>> import fysym
+    >>> fysym.verify(fysym.catalog.gini.certificate())
+    True
+    """
     return bool(examine(certificate))
 
 
