@@ -98,14 +98,20 @@ _silencing = threading.Lock()
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Keep Python from printing an interruption that hits a garbage-collection callback, where it cannot be raised."""
-    with _silencing:
-        before = sys.unraisablehook
+    """Keep Python from printing an interruption that hits a garbage-collection callback, where it cannot be raised.
+
+    The lock is not waited for: a thread may have been interrupted while it held it.
+    """
+    mine = _silencing.acquire(timeout=0.25)
+    before = sys.unraisablehook
+    if mine:
         sys.unraisablehook = lambda problem: None if problem.exc_type is _Stop else before(problem)
-        try:
-            yield
-        finally:
+    try:
+        yield
+    finally:
+        if mine:
             sys.unraisablehook = before
+            _silencing.release()
 
 
 _FORGETTERS: list[Callable[[], None]] = []
