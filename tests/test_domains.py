@@ -89,7 +89,7 @@ def test_predictions_agree_with_direct_optimisation(entropy: str, domain: str) -
             method="SLSQP",
             options={"ftol": 1e-16, "maxiter": 1000},
         )
-        np.testing.assert_allclose(reg.predict(theta), found.x, atol=2e-7)
+        np.testing.assert_allclose(reg.predict(theta), found.x, atol=1e-7)
         assert reg.conjugate(theta) - reg.entropy(reg.predict(theta)) == pytest.approx(theta @ reg.predict(theta))
 
 
