@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from . import render as rendering
-from .composite_report import claims
+from .composite.report import claims
 from .errors import FysymError, InputError, ParameterError, UnsupportedError
 from .facts import Fact
 from .methods import Methods

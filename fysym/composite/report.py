@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from . import fast
-from . import render as rendering
-from .errors import InputError
-from .facts import Fact
-from .render import Claim, Document, Formula, Item, Section, Sentence
-from .report import picture, printable
+from .. import fast
+from .. import render as rendering
+from ..errors import InputError
+from ..facts import Fact
+from ..render import Claim, Document, Formula, Item, Section, Sentence
+from ..report import picture, printable
 
 if TYPE_CHECKING:
-    from .composite import Composite
+    from . import Composite
 
 RULE = (
     r"\[ \hat y(\theta) = \hat y_v(\theta / w), \qquad w = F'(v(\hat y(\theta))), \]"

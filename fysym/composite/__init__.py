@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from . import composite_report as reports
-from . import composite_theory as theory
-from .compiler import _guarded
-from .composite_theory import T, U
-from .deadline import Deadline
-from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
-from .facts import Fact
-from .methods import Methods
-from .parse import parse_expression, shown
-from .ranges import Range, exact_number, parse_range
-from .regularizer import Regularizer
+from ..compiler import _guarded
+from ..deadline import Deadline
+from ..errors import InputError, ParameterError, UndecidedError, UnsupportedError
+from ..facts import Fact
+from ..methods import Methods
+from ..parse import parse_expression, shown
+from ..ranges import Range, exact_number, parse_range
+from ..regularizer import Regularizer
+from . import report as reports
+from . import theory
+from .theory import T, U
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -211,7 +211,7 @@ class Composite(Methods):
 
     def plot(self, **options: Any) -> Figure:
         """The paper's three panels (entropy, prediction, loss) with the margin marked; see `fysym.plot.panels`."""
-        from . import plot  # needs Matplotlib
+        from .. import plot  # needs Matplotlib
 
         self._require_bound()
         return plot.panels(self, **options)
@@ -256,14 +256,14 @@ class Composite(Methods):
 
     @property
     def _arrays(self) -> Any:  # type: ignore[override]
-        from .runtime import arrays
+        from ..runtime import arrays
 
         return arrays
 
     @functools.cached_property
     def _kernel(self) -> Any:
-        from . import fast
-        from .runtime.composite import Functions, Kernel, problem
+        from .. import fast
+        from ..runtime.composite import Functions, Kernel, problem
 
         found = self._derived
         margin = float("inf") if self.margin is None else float(self.margin)

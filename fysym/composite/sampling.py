@@ -12,7 +12,7 @@ def worst(outer: sympy.Expr, inner: sympy.Expr, sign: int) -> tuple[float, tuple
     H is strictly concave on the tangent space at p exactly where F' > 0 and this is less than 1. Also larger than 1
     where F' is not positive or something is not a number.
     """
-    from .composite_theory import T, U
+    from .theory import T, U
 
     slope, curve, s = (sympy.lambdify(T, sympy.diff(inner, T, k), "numpy") for k in (1, 2, 0))
     first, second = (sympy.lambdify(U, sympy.diff(outer, U, k), "numpy") for k in (1, 2))

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from . import truth
-from .compiler import compile
-from .deadline import Deadline, simplified
-from .errors import FysymError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
-from .facts import Fact
-from .ranges import exact_number
-from .regularizer import Regularizer
-from .signs import prove_sign
+from .. import truth
+from ..compiler import compile
+from ..deadline import Deadline, simplified
+from ..errors import FysymError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
+from ..facts import Fact
+from ..ranges import exact_number
+from ..regularizer import Regularizer
+from ..signs import prove_sign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .composite import Composite
+    from . import Composite
 
 T = sympy.Symbol("t", positive=True)
 U = sympy.Symbol("u", positive=True)
@@ -110,7 +110,7 @@ def _where_not_positive(expr: sympy.Expr) -> sympy.Expr | None:
 def _sampled(outer: sympy.Expr, inner: sympy.Expr, sign: int, assume: bool) -> Fact:
     """The Hessian on the tangent space at many p: F' diag(v'') + F'' v' v'^T is negative there where F'' times the
     variance of v' under the weights 1/|v''|, times their sum, is less than F'."""
-    from .composite_sampling import worst
+    from .sampling import worst
 
     try:
         share, p = worst(outer, inner, sign)
