@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..deadline import run
 from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
@@ -60,6 +61,7 @@ COSTS = {
     "vwrightomega": 80, "/": 4,
 }  # fmt: skip
 SHIFT = {64: 900, 32: 100}
+MOST_OPERATIONS = 30  # of g, for a second form of it to be looked for
 T = sympy.Symbol("t", positive=True)
 P = sympy.Symbol("p", positive=True)
 Y = sympy.Symbol("Y", positive=True)
@@ -422,17 +424,24 @@ def _value(program: Program) -> dict[str, Any]:
 def _psi(program: Program, value: list[str]) -> list[str]:
     """s t - g(t), in t alone where t g' - g is cheaper than g and a sum of positive terms, which cannot cancel."""
     t = program.value.argument
-    plain = program.value.expr.replace(log1p, lambda x: sympy.log(1 + x)).replace(expm1, lambda x: sympy.exp(x) - 1)
+    plain = [*value, "psi = s * t - g"]
+    if program.value.expr.count_ops() > MOST_OPERATIONS:
+        return plain
+
+    def difference() -> sympy.Expr:
+        g = program.value.expr.replace(log1p, lambda x: sympy.log(1 + x)).replace(expm1, lambda x: sympy.exp(x) - 1)
+        return sympy.expand(cancelled(sympy.expand(t * sympy.diff(g, t) - g)))
+
     try:
-        found = sympy.expand(cancelled(sympy.expand(t * sympy.diff(plain, t) - plain)))
+        found = run(difference, seconds=1.0)
         terms = [sympy.lambdify(t, term, "math") for term in sympy.Add.make_args(found)]
         if all(term(x) >= 0.0 for term in terms for x in (1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999)):
             statements = [value[0], *assignments({"psi": safe(found, t).subs(t, P)}, P, "p", VECTOR)]
             if "np." not in "".join(statements) and cost(statements) < cost(value):
                 return statements
-    except Exception:  # no derivative, or no code for it: only not cheaper
+    except Exception:  # no derivative, no code for it, or no time: only not cheaper
         pass
-    return [*value, "psi = s * t - g"]
+    return plain
 
 
 def filled(template: str, places: Mapping[str, Any]) -> str:
