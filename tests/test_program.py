@@ -78,10 +78,10 @@ def test_no_time_keeps_the_form_and_gives_no_inverse() -> None:
     assert kept.expr == t**2 and np.isnan(kept.ulps)
     assert lowering._choose(t**2, t, 2 * t, (0.25, 0.5), Deadline(60)).ulps <= 1
     ends = {"slope_low": 0.0, "anchor": 0.0, "rise_high": 1.0}
-    assert lowering._inverse(lowering.SLOPE, t, t, ends, Deadline(0)) is None
-    assert lowering._inverse(lowering.SLOPE, t, t, ends, Deadline(60)).ulps <= 1
+    assert lowering._inverse(lowering.SLOPE, t, t, lowering.GRID, (0.0, 1.0), ends, Deadline(0)) is None
+    assert lowering._inverse(lowering.SLOPE, t, t, lowering.GRID, (0.0, 1.0), ends, Deadline(60)).ulps <= 1
     wrong = lowering.SLOPE + 2  # never between 0 and 1, so that no point is left
-    assert lowering._inverse(wrong, t, t, ends, Deadline(60)).ulps == 0
+    assert lowering._inverse(wrong, t, t, lowering.GRID, (0.0, 1.0), ends, Deadline(60)).ulps == 0
 
 
 def test_an_undetermined_slope_cannot_be_lowered() -> None:
