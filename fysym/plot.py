@@ -81,10 +81,7 @@ def panels(reg: Drawable, *, span: float | None = None, size: tuple[float, float
     span = _span([reg], span)
     _draw(axes, reg, span, COLOURS[0], DASHES[0], None)
     margin = margin_of(reg)
-    if (
-        isinstance(reg, Regularizer)
-        and reg.derivation.theory.value(reg.derivation.entropy.domain.facts("value")[0]).is_infinite
-    ):
+    if isinstance(reg, Regularizer) and _is_infinite_at_0(reg):
         _note(axes[2], "infinite everywhere:\nh(0) = -oo")
     elif margin is None and reg.margin is not None:
         _note(axes[2], "no margin: the loss\nis never 0")
@@ -180,8 +177,10 @@ def refutation(h: Any, error: NotConcaveError, *, size: tuple[float, float] = (1
     h = h.subs({s: error.parameters[s.name] for s in symbols if s.name in error.parameters})
     at = float(error.witness)
     near = at + np.geomspace(1e-6, 0.1, 25)[:, None] * np.array([-1.0, 1.0])
-    grid = np.unique(np.concatenate([np.linspace(0.004, 0.996, 120), near.ravel(), [at]]))
-    grid = grid[(grid > 0) & (grid < 1)]
+    low, high = (0.0, 1.0) if 0 < at < 1 else (at - 1.0 - abs(at), at + 1.0 + abs(at))  # or on another domain
+    wide = low + (high - low) * np.linspace(0.004, 0.996, 120)
+    grid = np.unique(np.concatenate([wide, near.ravel(), [at]]))
+    grid = grid[(grid > low) & (grid < high)]
     figure = _figure(*size)
     for axes, expr, title in zip(figure.subplots(1, 2), (h, h.diff(t, 2)), ("h(t)", "h''(t)")):
         values = np.array([_real(expr, t, x) for x in grid])
@@ -271,7 +270,13 @@ def _three(figure: Figure, regs: Sequence[Drawable]) -> list[Axes]:
         each.set_title(title, fontsize=10)
         each.set_xlabel(label)
         _plain_spines(each)
+    if all(_domain(reg).bounded for reg in regs):
+        axes[1].set_ylim(-0.04, 1.04)
     return axes
+
+
+def _is_infinite_at_0(reg: Regularizer) -> bool:
+    return _domain(reg).low == 0 and bool(reg.derivation.theory.value("value_at_0").is_infinite)
 
 
 def _domain(reg: Drawable) -> Domain:
@@ -284,19 +289,22 @@ def _plainly(reg: Drawable) -> dict[str, Any]:
 
 
 def _coordinates(regs: Sequence[Drawable]) -> int:
-    """How many coordinates the panels need: two on the simplex, one on the cube."""
+    """How many coordinates the panels need: two on the simplex, one where each is by itself."""
     totals = {_domain(reg).total for reg in regs}
     if totals == {None}:
         return 1
     if totals == {1.0}:
         return 2
-    raise InputError("the three panels are drawn on the simplex or on the cube, not on both or on a budget")
+    raise InputError(
+        "the three panels are drawn on the simplex, or on domains without a total, not on both or on a budget"
+    )
 
 
 def _draw(axes: list[Axes], reg: Drawable, span: float, colour: str, dashes: Any, label: str | None) -> None:
     import numpy as np
 
-    t = np.linspace(0.0, 1.0, 201)
+    domain = _domain(reg)
+    t = np.linspace(max(domain.low, -3.0), min(domain.high, 3.0), 201)
     s = np.linspace(-span, span, 401)
     count = _coordinates([reg])
     scores = np.stack([s, np.zeros_like(s)], axis=-1)[:, :count]
@@ -306,7 +314,6 @@ def _draw(axes: list[Axes], reg: Drawable, span: float, colour: str, dashes: Any
     axes[1].plot(s, reg.predict(scores, **_plainly(reg))[:, 0], **style)
     losses = _finite(reg.loss(scores, label_one, **_plainly(reg)))
     axes[2].plot(s, losses, **style)
-    axes[1].set_ylim(-0.04, 1.04)
     axes[1].set_xlim(-span, span)
     axes[2].set_xlim(-span, span)
 

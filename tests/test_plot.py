@@ -197,3 +197,20 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(fysym.FysymError, match=r"pip install 'fysym\[plot\]'"):
         fysym.catalog.gini.plot()
     plot._figure_class.cache_clear()
+
+
+def test_panels_on_infinite_intervals() -> None:
+    poisson, squared = fysym.catalog.poisson.plot(), fysym.catalog.squared.plot()
+    assert poisson.axes[1].get_ylim()[1] > 15 and squared.axes[1].get_ylim()[0] < -2.9
+    assert not squared.axes[2].texts and squared.axes[0].lines[0].get_xdata().min() == -3
+    both = fysym.plot.compare(fysym.catalog.poisson, fysym.catalog.one_vs_all)
+    assert both.axes[1].get_ylim()[1] > 15
+
+
+def test_a_refutation_outside_of_the_unit_interval() -> None:
+    t = sympy.Symbol("t")
+    with pytest.raises(fysym.NotConcaveError) as raised:
+        fysym.compile(-(t**3), domain="reals")
+    figure = fysym.plot.refutation(-(t**3), raised.value)
+    low, high = figure.axes[0].get_xlim()
+    assert low < raised.value.witness < high
