@@ -40,7 +40,7 @@ def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy
         found = _first_valid(entropy, opened, candidates, deadline)
         if found is not None:
             exact = _is_identity(entropy, opened, found, deadline)
-            checked = (1 + 2 * len(DISTANCES)) * len(entropy.points[:4])
+            checked = len(_places(entropy)) * len(entropy.points[:4])
             evidence = f"q(-h'(t)) = t checked at {checked} points to 25 digits"
             evidence += ", and -h'(q(s)) = s holds identically" if exact else ""
             return found, Fact("inverse", entropy.user(found), "proved" if exact else "sampled", evidence)
@@ -100,15 +100,20 @@ def _valid(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> bool:
     """candidate(slope(t)) = t for t across (0, 1), close to both ends included."""
     if candidate.has(sympy.nan, sympy.zoo, sympy.oo, entropy.t) or not candidate.free_symbols:
         return False
-    places = [(where, min(where, 1 - where)) for where in probes()]
-    if not entropy.domain.bounded:  # only as far as towers of exponentials can be computed
-        inner = (entropy.pieces[0].point(where) for where, distance in places if distance > 1e-5)
-        places = [(where, abs(where) or S.One) for where in inner]
     return all(
         _returns(slope, candidate, entropy.t, where, distance, point)
         for point in entropy.points[:4]
-        for where, distance in places
+        for where, distance in _places(entropy)
     )
+
+
+def _places(entropy: Entropy) -> list[tuple[sympy.Rational, sympy.Rational]]:
+    """Points at which a candidate must return t, and what 25 digits are relative to."""
+    places = [(where, min(where, 1 - where)) for where in probes()]
+    if entropy.domain.bounded:
+        return places
+    inner = (entropy.pieces[0].point(where) for where, distance in places if distance > 1e-5)
+    return [(where, abs(where) or S.One) for where in inner]  # as far as towers of exponentials can be computed
 
 
 def _returns(

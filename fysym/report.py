@@ -113,6 +113,10 @@ def _proofs(reg: Regularizer) -> Section:
         if any(proof.expr.has(parameter.coordinate) for proof in proofs):
             as_positive = ("with ", parameter.user, " = ", parameter.opened, ", ", parameter.coordinate, " > 0")
             section.items.append(Sentence(as_positive))
+    if not reg.derivation.entropy.domain.bounded:
+        words = "in a coordinate 0 < t < 1: what was t is t/(1 - t)"
+        words += " on the right of 0 and -(1 - t)/t on its left" if reg.derivation.entropy.domain.low < 0 else ""
+        section.items.append(Sentence((words,)))
     section.items.extend(Argument(proof) for proof in proofs)
     return section
 

@@ -156,6 +156,8 @@ def test_facts_say_what_applies() -> None:
     assert poisson.margin is None and "not applicable on the orthant" in poisson.report()
     assert "not applicable on the reals" in gaussian.report() and "h'(-oo): oo" in gaussian.report()
     assert str(half.h) == "-t**2/2"  # nothing was subtracted
+    assert "what was t is t/(1 - t)" in " ".join(poisson.report().split())
+    assert "checked at 7 points" in poisson.fact("inverse").evidence
     assert compiled("quartic").strong_concavity == 1 and compiled("poisson").strong_concavity == 0
 
 
