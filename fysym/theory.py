@@ -315,12 +315,15 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
     for piece in entropy.pieces:
         curvature = -sympy.diff(piece.expr, entropy.t, 2).subs(entropy.t, piece.point(x))
         try:
-            bound, best, _ = deadline.run(
+            bound, best, at = deadline.run(
                 lambda c=curvature: search.lower_bound_and_point(c, x, seconds=0.05 * deadline.seconds), share=0.1
             )
         except StepTimeout:
             return None
         if not (math.isfinite(best) and abs(best - bound) <= 1e-6 * abs(best)):  # 0 cannot be told from small
+            return None
+        exact = truth.evaluate_reliably(curvature, {x: sympy.Rational(at)})
+        if not abs(exact - best) <= 1e-6 * abs(best):  # rounding hides it
             return None
         least = best if least is None else min(least, best)
     if least is None or not least > 0:

@@ -77,15 +77,16 @@ class Seen:
             grid = [mpmath.mpf(k) / 64 + mpmath.mpf("1e-11") for k in range(1, 64)]
             points = sorted([*ends, *grid, *(1 - e for e in ends)])
             bends = {x: -curvature(x) for x in points}
-            middle = min(points, key=bends.__getitem__)
-            place = points.index(middle)
-            low, high = points[max(place - 1, 0)], points[min(place + 1, len(points) - 1)]
-            for _ in range(24):  # golden sections around the least value
-                step = (high - low) * mpmath.mpf("0.381966")
-                a, b = low + step, high - step
-                bends[a], bends[b] = -curvature(a), -curvature(b)
-                low, high = (low, b) if bends[a] < bends[b] else (a, high)
-            self.scale = sorted(bends.values())[len(bends) // 2]
+            seen = [bends[x] for x in points]
+            dips = [k for k in range(1, len(seen) - 1) if seen[k] <= min(seen[k - 1], seen[k + 1])]
+            for place in sorted({*sorted(dips, key=seen.__getitem__)[:4], seen.index(min(seen))}):
+                low, high = points[max(place - 1, 0)], points[min(place + 1, len(points) - 1)]
+                for _ in range(24):  # golden sections around a small value
+                    step = (high - low) * mpmath.mpf("0.381966")
+                    a, b = low + step, high - step
+                    bends[a], bends[b] = -curvature(a), -curvature(b)
+                    low, high = (low, b) if bends[a] < bends[b] else (a, high)
+            self.scale = sorted(seen)[len(seen) // 2]
             self.rates = [third(x) for x in points]
         with mpmath.workdps(220):
             near = [[-curvature(abs(end - mpmath.mpf(10) ** -k)) for k in (40, 80)] for end in (0, 1)]

@@ -138,6 +138,15 @@ def _is_steep(program: Program) -> bool:
 
 def source(program: Program, kind: str, bits: int) -> str:
     """The text of a module whose `run` is the kernel."""
+    try:
+        return _source(program, kind, bits)
+    except UnsupportedError:
+        raise
+    except Exception as error:  # an entropy that the tables or the rewriting cannot take
+        raise UnsupportedError(f"its kernel could not be written ({type(error).__name__}: {error})") from error
+
+
+def _source(program: Program, kind: str, bits: int) -> str:
     family = plan(program).family
     if bits == 32 and family in ("convex", "safe") and _is_steep(program):
         raise UnsupportedError("q is infinitely steep at the cut-off: single precision is not enough")

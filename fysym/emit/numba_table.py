@@ -74,6 +74,8 @@ def log_statements(program: Program, bits: int) -> tuple[str, list[str]]:
             float(compiled(program.slope.expr, program.slope.argument)(np.array([least]))[0]) - program.ends["anchor"]
         )
         span = float(np.sqrt(np.log(size - lowest))) - 1.0
+        if not 0.0 < span < math.inf:
+            raise UnsupportedError("q has no closed form, and its slopes are beyond a table")
 
         def logarithm(at: Any) -> Any:
             rises = np.clip(size - np.exp((1.0 + at.astype(np.float64)) ** 2), lowest, middle)
