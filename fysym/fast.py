@@ -34,7 +34,7 @@ def describe(program: Program) -> str:
         emitter.source(program, "label", 64)
     except UnsupportedError as error:
         words += f"; losses by the NumPy code ({error})"
-    return words
+    return words if installed() else f"none, as Numba is not installed; with it, {words}"
 
 
 def source(program: Program, header: Sequence[str]) -> str:

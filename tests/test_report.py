@@ -200,3 +200,8 @@ def test_the_card_of_a_hostile_entropy_is_only_words() -> None:
     page.feed(odd()._repr_mimebundle_()["text/html"])
     assert page.stack == []
     assert not {"script", "b"} & page.seen
+
+
+def test_kernels_that_cannot_run_are_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fysym.fast.installed", lambda: False)
+    assert "compiled kernels: none, as Numba is not installed" in " ".join(fysym.catalog.gini.report().split())
