@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import mpmath
 import sympy
 
 Result = TypeVar("Result")
@@ -45,12 +46,28 @@ class Deadline:
         return run(function, *args, seconds=min(self.seconds * share, self.left()))
 
 
+class _Worker(threading.Thread):
+    """The thread of one step, and the step inside it that it waits for."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__(target=contextvars.copy_context().run, args=(work,), name="fysym-step", daemon=True)
+        self.inner: _Worker | None = None
+        self.ended = threading.Event()
+        # an interruption that arrives after the work has ended is nobody's concern
+        self._invoke_excepthook = lambda *_: None
+
+    def running(self) -> list[_Worker]:
+        """This step and those inside it, as far as they have not ended."""
+        inside = self.inner.running() if self.inner else []
+        return inside if self.ended.is_set() or not self.is_alive() else [self, *inside]
+
+
 def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     """Return function(*args), or raise StepTimeout when it takes longer than `seconds`."""
     if seconds <= 0:
         raise StepTimeout
     outcome: list[tuple[bool, Any]] = []
-    ended = threading.Event()
+    precision = mpmath.mp.prec
 
     def work() -> None:
         try:
@@ -60,21 +77,20 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
         except BaseException as error:
             outcome.append((False, error))
         finally:
-            ended.set()
+            worker.ended.set()
 
-    inherited = contextvars.copy_context()
-    worker = threading.Thread(target=inherited.run, args=(work,), name="fysym-step", daemon=True)
-    # an interruption that arrives after the work has ended is nobody's concern
-    worker._invoke_excepthook = lambda *_: None  # type: ignore[attr-defined]
+    worker = _Worker(work)
+    outer = threading.current_thread()
+    if isinstance(outer, _Worker):
+        outer.inner = worker
     worker.start()
     try:
         worker.join(seconds)
-    except _Stop:
-        _stop(worker, ended)
-        raise
-    if worker.is_alive():
-        _stop(worker, ended)
+    finally:
+        if worker.is_alive():
+            _stop(worker)
     if not outcome:
+        mpmath.mp.prec = precision  # SymPy sets it, and a step that was left may not have set it back
         for forget in _FORGETTERS:
             forget()
         raise StepTimeout
@@ -84,34 +100,51 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     return value  # type: ignore[no-any-return]
 
 
-def _stop(worker: threading.Thread, ended: threading.Event, patience: float = 0.25) -> None:
-    """Interrupt a worker; SymPy may swallow one interruption, so it is repeated for a moment."""
-    end = time.monotonic() + patience
-    with _silence():
-        while not ended.is_set() and worker.is_alive() and time.monotonic() < end:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(_Stop))
-            worker.join(0.02)
+def _stop(worker: _Worker, patience: float = 0.25) -> None:
+    """See that a worker ends, and wait a moment for it.
 
-
-_silencing = threading.Lock()
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Keep Python from printing an interruption that hits a garbage-collection callback, where it cannot be raised.
-
-    The lock is not waited for: a thread may have been interrupted while it held it.
+    That is left to a thread which nobody interrupts: the caller may be a step that is being stopped itself.
     """
-    mine = _silencing.acquire(timeout=0.25)
-    before = sys.unraisablehook
-    if mine:
-        sys.unraisablehook = lambda problem: None if problem.exc_type is _Stop else before(problem)
-    try:
-        yield
-    finally:
-        if mine:
-            sys.unraisablehook = before
-            _silencing.release()
+    reaper = threading.Thread(target=_reap, args=(worker,), name="fysym-reaper", daemon=True)
+    reaper.start()
+    reaper.join(patience)
+
+
+def _reap(worker: _Worker) -> None:
+    """Interrupt a step and all inside it until they have ended: SymPy may swallow an interruption, a long
+    operation on integers delays it, and a step that waits for another hears of it only when that one ends."""
+    pause = 0.02
+    with _silence():
+        while running := worker.running():
+            for step in running:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(step.ident or 0), ctypes.py_object(_Stop))
+            running[-1].join(pause)
+            pause = min(1.2 * pause, 1.0)
+
+
+class _Silence:
+    """Keeps Python from printing an interruption that hits a garbage-collection callback, where it cannot be raised."""
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.Lock(), 0
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                self.before = before = sys.unraisablehook
+                sys.unraisablehook = lambda problem: None if problem.exc_type is _Stop else before(problem)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.count -= 1
+                if self.count == 0:
+                    sys.unraisablehook = self.before
+
+
+_silence = _Silence()
 
 
 _FORGETTERS: list[Callable[[], None]] = []

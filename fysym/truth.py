@@ -24,6 +24,7 @@ class _State:
         self.context.dps = 2 * DIGITS
         self.namespace = _namespace(self.context)
         self.functions: dict[Any, Callable[..., Any]] = {}
+        self.abandoned = False  # a step that was left behind may still be using it
 
 
 # A step of the compiler inherits the state of its caller, which waits for it; see deadline.run.
@@ -32,7 +33,7 @@ _current: ContextVar[_State | None] = ContextVar("fysym_truth", default=None)
 
 def _state() -> _State:
     state = _current.get()
-    if state is None:
+    if state is None or state.abandoned:
         state = _State()
         _current.set(state)
     return state
@@ -40,8 +41,10 @@ def _state() -> _State:
 
 @deadline.on_timeout
 def _forget() -> None:
-    """A step that was left behind may still be using the state that it inherited."""
-    _current.set(None)
+    """A step that was left behind may still be using the state that it inherited, as did the steps around it."""
+    state = _current.get()
+    if state is not None:
+        state.abandoned = True
 
 
 def context() -> Any:

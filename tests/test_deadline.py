@@ -1,11 +1,15 @@
 """Time limits that hold on any thread."""
 
 import contextlib
+import sys
 import threading
 import time
+from collections.abc import Callable
 
+import mpmath
 import pytest
 
+from fysym import truth
 from fysym.deadline import Deadline, StepTimeout, run
 
 
@@ -22,10 +26,9 @@ def test_a_result_and_an_error_pass_through() -> None:
 
 
 def test_an_endless_step_is_left_and_ends() -> None:
-    before = threading.active_count()
     with pytest.raises(StepTimeout):
         run(spin, seconds=0.05)
-    assert threading.active_count() == before
+    wait_for(lambda: not steps())
 
 
 def test_it_works_off_the_main_thread() -> None:
@@ -41,6 +44,76 @@ def test_it_works_off_the_main_thread() -> None:
     thread.start()
     thread.join(10)
     assert seen == [StepTimeout]
+
+
+def steps() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("fysym-")]
+
+
+def test_steps_inside_a_step_that_is_left_end_too() -> None:
+    def nest(depth: int) -> None:
+        run(nest, depth - 1, seconds=60) if depth else spin()
+
+    with pytest.raises(StepTimeout):
+        run(nest, 4, seconds=0.2)
+    wait_for(lambda: not steps())
+
+
+def test_a_step_that_swallows_interruptions_ends_when_it_can() -> None:
+    swallowed = []
+    busy = threading.Event()
+
+    def stubborn() -> None:
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            try:
+                spin()
+            except BaseException as error:
+                swallowed.append(error)
+        busy.set()
+        spin()
+
+    with pytest.raises(StepTimeout):
+        run(stubborn, seconds=0.05)
+    assert busy.wait(10)
+    wait_for(lambda: not steps())
+    assert len(swallowed) > 3
+
+
+def test_the_hook_for_what_cannot_be_raised_is_put_back() -> None:
+    before = sys.unraisablehook
+    for _ in range(3):
+        with pytest.raises(StepTimeout):
+            run(spin, seconds=0.02)
+    wait_for(lambda: sys.unraisablehook is before)
+
+
+def test_the_precision_of_mpmath_is_put_back() -> None:
+    def careless() -> None:
+        mpmath.mp.prec = 11
+        spin()
+
+    with pytest.raises(StepTimeout):
+        run(careless, seconds=0.05)
+    assert mpmath.mp.prec == 53
+
+
+def test_what_a_left_step_was_using_is_not_used_again() -> None:
+    mine = truth.context()
+
+    def outer() -> None:
+        with contextlib.suppress(StepTimeout):
+            run(spin, seconds=0.05)
+
+    run(outer, seconds=10)
+    assert truth.context() is not mine
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, steps()
+        time.sleep(0.01)
 
 
 def test_no_time_left_means_no_start() -> None:

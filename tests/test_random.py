@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -441,13 +441,15 @@ KINDS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any, int], tuple[str, l
 }
 
 
-def kept(kind: str) -> Iterator[Any]:
+def kept(kind: str) -> list[Any]:
     """The kept failures of a kind, each with the number that picks its rows of scores."""
     load = {"concave": Known.load, "refused": Defect.load}[kind]
+    found = []
     for line in (KEPT / f"{kind}.jsonl").read_text().splitlines():
         data = json.loads(line)
         case = load(data)
-        yield pytest.param(case, data["rows"], id=case.text[:60])
+        found.append(pytest.param(case, data["rows"], id=case.text[:60]))
+    return found
 
 
 # --- tests ---------------------------------------------------------------------------------------------
