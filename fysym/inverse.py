@@ -147,13 +147,19 @@ def probes() -> Iterator[sympy.Rational]:
 
 def _solved(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """What SymPy's solver offers, with both real branches of Lambert's W."""
-    if is_awkward(slope) or any(p.exp.free_symbols - {t} for p in slope.atoms(sympy.Pow)):
+    if is_awkward(slope) or any(p.exp.free_symbols - {t} for p in slope.atoms(sympy.Pow)) or _is_mixed(slope, t):
         return
     for solution in sympy.solve(slope.xreplace({t: _x}) - SLOPE, _x):
         yield solution
         branches = {w: sympy.LambertW(w.args[0], -1) for w in solution.atoms(sympy.LambertW)}
         if branches:
             yield solution.xreplace(branches)
+
+
+def _is_mixed(slope: sympy.Expr, t: sympy.Symbol) -> bool:
+    """t beside a function of t other than a power, exp or log: no solver has a formula for t + cos(t) = s."""
+    functions = [f for f in slope.atoms(sympy.Function) if f.has(t) and not isinstance(f, (sympy.exp, sympy.log))]
+    return bool(functions) and slope.xreplace({f: sympy.Dummy() for f in functions}).has(t)
 
 
 def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
@@ -287,7 +293,7 @@ def _in_generator(f: sympy.Expr, generator: sympy.Expr, t: sympy.Symbol) -> symp
     replacements = {}
     for node in f.atoms(sympy.Pow):
         if node.base == t:
-            multiple = simplified(node.exp / generator.exp)
+            multiple = sympy.cancel(node.exp / generator.exp)
             if not multiple.is_Integer or abs(multiple) > 2:
                 return None
             replacements[node] = _x**multiple

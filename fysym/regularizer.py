@@ -350,7 +350,7 @@ class Regularizer(Methods):
     def source(self, target: str = "numpy") -> str:
         """The code of a target: "numpy", the module behind predict, loss and the others, "c", or "numba".
 
-        The first two are standalone; the text of the Numba kernel for losses needs fysym's vector functions.
+        Each is one standalone file with a self-check: run it, or compile the C file with -DFY_SELF_CHECK and run that.
 
         >>> import fysym
         >>> "#include <math.h>" in fysym.catalog.gini.source("c")
@@ -361,15 +361,17 @@ class Regularizer(Methods):
             raise UnsupportedError(f"there is no target {shown(target)}; the targets are {', '.join(TARGETS)}")
         if target == "numpy":
             return self._source
+        from .accuracy import checks
+
         program = self.derivation.program
         assert program is not None
         if target == "numba":
             from . import fast
 
-            return fast.source(program, reports.header(self)[1:])
+            return fast.source(program, reports.header(self, "NumPy and Numba"), checks(self.derivation))
         from .emit import c
 
-        return c.source(program, reports.header(self)[1:])
+        return c.source(program, reports.header(self)[1:], checks(self.derivation))
 
     @functools.cached_property
     def _source(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import shutil
 import subprocess
 import sys
@@ -152,7 +153,7 @@ def test_what_the_user_typed_stays_in_the_comment() -> None:
     text = fysym.compile("t*(1-t)", name=hostile).source("c")
     Library(text)
     head, _, rest = text.partition("*/")
-    assert "int main" in head and "int main" not in rest and "#error" not in rest
+    assert "return 1; }" in head and "return 1; }" not in rest and "#error" not in rest
 
 
 def test_targets_and_functions_without_code_are_refused() -> None:
@@ -160,3 +161,24 @@ def test_targets_and_functions_without_code_are_refused() -> None:
         fysym.compile("t*(1-t)").source("fortran")
     with pytest.raises(fysym.UnsupportedError, match="polygamma"):
         fysym.compile("-loggamma(1 + t)").source("c")
+
+
+@pytest.mark.parametrize("name", [*MEMBERS, *OTHERS])
+def test_its_self_check(name: str, tmp_path: Path) -> None:
+    done = self_checked(pair(name)[0].source("c"), tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "self-check passed" in done.stdout
+
+
+def test_a_wrong_number_fails_the_self_check(tmp_path: Path) -> None:
+    text = fysym.catalog.exponential.source("c")
+    wrong = re.sub(r"(static double entropy_slope.*?return )", r"\g<1>1.25 * ", text, count=1, flags=re.S)
+    assert wrong != text
+    assert self_checked(wrong, tmp_path).returncode == 1
+
+
+def self_checked(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "loss.c").write_text(text)
+    program = folder / "check"
+    subprocess.run([COMPILER, *STRICT, "-DFY_SELF_CHECK", "loss.c", "-lm", "-o", program], check=True, cwd=folder)
+    return subprocess.run([program], capture_output=True, text=True)

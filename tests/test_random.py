@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import math
 import sys
@@ -231,6 +232,11 @@ def wrong_numbers(known: Known, reg: Any, number: int) -> list[str]:
         wrong.append(f"in float32 p = {p!r} is off by {float(off)} for theta = {list(map(float, single))}")
     if finite:
         wrong += wrong_margin(known, reg, rng)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            reg._module.self_check()
+    except AssertionError as error:
+        wrong.append(f"the emitted module fails its self-check: {error}")
     return wrong
 
 

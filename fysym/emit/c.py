@@ -85,11 +85,54 @@ void fy_value_and_grad(const double *theta, const double *y, const long *labels,
 fy_predictf and fy_value_and_gradf are the same for float; they compute in double.
 
 All functions are re-entrant, allocate nothing and need only libm. Compile with -lm; with -fopenmp rows run in parallel.
+With -DFY_SELF_CHECK this file is a program that compares predictions with values known to 40 digits.
+"""
+
+SELF_CHECK = """
+#ifdef FY_SELF_CHECK
+#include <stdio.h>
+
+static const double CHECKS[][{width}] = {{ /* how far off a prediction may be, scores, the prediction */
+{rows}
+}};
+static const size_t CLASSES[] = {{ {classes} }};
+
+int main(void) {{
+    size_t k, j, count = sizeof(CLASSES) / sizeof(CLASSES[0]);
+    for (k = 0; k < count; k++) {{
+        size_t d = CLASSES[k];
+        double allowed = CHECKS[k][0], p[{most}], grad[{most}], loss, first = 0.0, total = 0.0;
+        const double *theta = CHECKS[k] + 1, *expected = theta + d;
+        fy_predict(theta, p, 1, d);
+        for (j = 0; j < d; j++) {{ /* the losses for two labels differ by the difference of their scores */
+            long label = (long)j;
+            fy_value_and_grad(theta, NULL, &label, &loss, grad, 1, d);
+            if (j == 0) first = loss;
+            total += p[j];
+            if (!(fabs(p[j] - expected[j]) <= allowed) || !(fabs(grad[j] - (p[j] - 1.0)) <= 1e-15) ||
+                !(fabs((loss - first) - (theta[0] - theta[j])) <= 1e-13 * (1.0 + loss + first))) {{
+                printf("class %zu of check %zu: %.17g, not %.17g; loss %.17g\\n", j, k, p[j], expected[j], loss);
+                return 1;
+            }}
+        }}
+        fy_value_and_grad(theta, p, NULL, &loss, grad, 1, d);
+        if (!(fabs(total - 1.0) <= 1e-14) || !(loss >= 0.0 && loss <= 1e-14)) {{
+            printf("check %zu: the sum is %.17g, the loss of the prediction %.17g\\n", k, total, loss);
+            return 1;
+        }}
+    }}
+    printf("self-check passed: %zu predictions agree with values known to 40 digits\\n", count);
+    return 0;
+}}
+#endif
 """
 
 
-def source(program: Program, header: Sequence[str]) -> str:
-    """The text of a C99 file; UnsupportedError where a function of the entropy has no C code."""
+def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any, float]]) -> str:
+    """The text of a C99 file; UnsupportedError where a function of the entropy has no C code.
+
+    `checks` are scores, the prediction to expect and how far from it code may be.
+    """
     if program.domain != SIMPLEX:
         raise UnsupportedError(f"there is no C code for the domain {program.domain} yet; use the target 'numpy'")
     functions = _functions(program)
@@ -108,7 +151,21 @@ def source(program: Program, header: Sequence[str]) -> str:
             *helpers,
             functions,
             kernel,
+            _self_check(checks),
         ]
+    )
+
+
+def _self_check(checks: Sequence[tuple[Any, Any, float]]) -> str:
+    rows = [[allowed, *theta, *expected] for theta, expected, allowed in checks]
+    classes = [len(theta) for theta, _, _ in checks]
+    if not rows:
+        return ""
+    return SELF_CHECK.format(
+        width=max(map(len, rows)),
+        rows=",\n".join("    {" + ", ".join(map(number, row)) + "}" for row in rows),
+        classes=", ".join(map(str, classes)),
+        most=max(classes),
     )
 
 

@@ -1,7 +1,7 @@
 """Emits a Program as the text of Numba kernels: one each for predictions, for losses and for derivatives.
 
 What decides the kernel: q an exponential (closed form), a finite margin (only the scores within it are solved for), or
-neither (the whole row). Where a scalar function has no vector code, `source` raises UnsupportedError and says which.
+neither (the whole row). Where a scalar function has no vector code, `kernel` raises UnsupportedError and says which.
 """
 
 from __future__ import annotations
@@ -136,17 +136,17 @@ def _is_steep(program: Program) -> bool:
     return bool(low < 1e-3 * middle)
 
 
-def source(program: Program, kind: str, bits: int) -> str:
-    """The text of a module whose `run` is the kernel."""
+def kernel(program: Program, kind: str, bits: int) -> str:
+    """The text of one kernel, a module whose `run` it is."""
     try:
-        return _source(program, kind, bits)
+        return _kernel(program, kind, bits)
     except UnsupportedError:
         raise
     except Exception as error:  # an entropy that the tables or the rewriting cannot take
         raise UnsupportedError(f"its kernel could not be written ({type(error).__name__}: {error})") from error
 
 
-def _source(program: Program, kind: str, bits: int) -> str:
+def _kernel(program: Program, kind: str, bits: int) -> str:
     family = plan(program).family
     if bits == 32 and family in ("convex", "safe") and _is_steep(program):
         raise UnsupportedError("q is infinitely steep at the cut-off: single precision is not enough")
@@ -256,8 +256,12 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
     else:
         left = -ends["rise_high"] if coinverse is None else -_where(compiled(coinverse.expr, SLOPE), least)
     left = max(left, -ends["rise_high"])
+    if math.isfinite(ends["slope_low"]):  # q' jumps at the cut, where a last step of Newton's would be wrong
+        tolerance = 1e-15 if bits == 64 else 3e-7
+    else:
+        tolerance = 1e-8 if bits == 64 else 3e-4
     constants += [
-        f"TOL = F({1e-8 if bits == 64 else 3e-4!r})",
+        f"TOL = F({tolerance!r})",
         f"LOW = F({low!r})",
     ]
     if inverse is None:

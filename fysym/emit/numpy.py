@@ -35,17 +35,18 @@ METHODS = (
 )
 SELF_CHECK = '''
 def self_check() -> None:
-    """Compare predictions with values known to 40 digits, and the gradient with differences of the loss."""
+    """Compare predictions with values known to 40 digits, and the loss with <theta, p - y> + H(p) - H(y)."""
     for theta, expected, allowed in CHECKS:
         theta, expected = np.array(theta), np.array(expected)
         p = predict(theta)
         assert np.abs(p - expected).max() <= allowed, (theta, p, expected)
         assert TOTAL is None or abs(p.sum() - TOTAL) <= 1e-14 * max(1.0, TOTAL), (theta, p.sum())
-        y = np.full(len(theta), expected.mean())
-        direction = np.linspace(-1.0, 1.0, len(theta))
-        ahead, behind = (loss(theta + step * direction, y) for step in (1e-6, -1e-6))
-        slope_of_loss = float(grad(theta, y) @ direction)
-        assert abs((ahead - behind) / 2e-6 - slope_of_loss) <= 1e-6 * max(1.0, abs(slope_of_loss)), theta
+        y = expected[::-1]
+        found, slopes = value_and_grad(theta, y)
+        parts = np.array([theta @ (expected - y), entropy(expected), -entropy(y)])
+        assert abs(found - parts.sum()) <= 1e-12 * (1.0 + np.abs(parts).sum()), (theta, found)
+        assert 0.0 <= loss(theta, expected) <= 1e-12 * (1.0 + np.abs(parts).sum()), theta
+        assert np.abs(slopes - (p - y)).max() <= 1e-14 * (1.0 + np.abs(p).max()), (theta, slopes)
     print(f"self-check passed: {len(CHECKS)} predictions agree with values known to 40 digits")
 
 
@@ -54,11 +55,13 @@ if __name__ == "__main__":
 '''
 
 
-def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any, float]]) -> str:
+def source(
+    program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any, float]], more: Sequence[str] = ()
+) -> str:
     """The text of a module that needs NumPy, and SciPy where a special function does, and nothing else.
 
     `header` are lines about the entropy, put in comments; `checks` are scores, the prediction to expect and
-    how far from it code may be, which `python module.py` compares.
+    how far from it code may be, which `python module.py` compares; `more` are texts to put before that.
     """
     scalars = _scalars(program)
     scipy = "from scipy import special\n" if "special." in scalars else ""
@@ -77,7 +80,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         '    """Scores, labels or probabilities have a wrong shape, type or value."""',
         "",
         "",
-        *(_inlined(part) for part in parts_of(program)),
+        *(inlined(part) for part in parts_of(program)),
         "# The entropy: g = -h, its derivatives, and q, the inverse of g'.",
         "",
         scalars,
@@ -92,6 +95,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
         *(f"    ({theta!r}, {expected!r}, {allowed!r})," for theta, expected, allowed in checks),
         "]",
         "",
+        *more,
         SELF_CHECK,
     ]
     return "\n".join(parts)
@@ -116,7 +120,7 @@ def load(text: str, name: str) -> types.ModuleType:
     return module
 
 
-def _inlined(module: types.ModuleType) -> str:
+def inlined(module: types.ModuleType) -> str:
     """The part of a runtime module that an emitted one carries."""
     return inspect.getsource(module).split(MARK)[1].strip() + "\n\n"
 

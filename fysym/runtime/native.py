@@ -6,7 +6,6 @@ a later process loads it without importing Numba, which takes most of a second.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import inspect
@@ -18,6 +17,7 @@ from typing import Any
 
 from .. import cache
 from ..errors import UnsupportedError
+from .numba import prototype
 
 VERSION = b"fysym kernel 3"
 UNFIT = b"unfit: "  # in place of a kernel: what it gets wrong
@@ -87,10 +87,7 @@ class Native:
         self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
         self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
-        pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
-        # Numba's convention: a slot for the result, one for an error, then the arguments; a status is returned.
-        kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 9, *[size] * 4, ctypes.c_double, size)
-        self.call = kind(self.engine.get_function_address(symbol.decode()))
+        self.call = prototype()(self.engine.get_function_address(symbol.decode()))
 
 
 _lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import threading
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedError
-from . import arrays
-from .native import Native, load
+from .arrays import as_rows, back, back_batch, like, targets
 
-EPS = {64: 2.0**-52, 32: 2.0**-23}
+# -- emitted from here --
+
+ROUNDING = {64: 2.0**-52, 32: 2.0**-23}
 # Fewer entries than this are not worth a second thread; strided rows are packed in pieces of about this many entries.
 ENOUGH = 8192
-PIECE = 32768
+PACKED = 32768
 # Longer rows than this get scratch for so many candidates first, and for all their entries only if that was too little.
 CANDIDATES = 32768
 FLOATS = {np.dtype(np.float64): 64, np.dtype(np.float32): 32}
@@ -60,6 +62,12 @@ def pool() -> Any:
         return _pool
 
 
+def prototype() -> Any:
+    """How a kernel is called: a slot for its result, one for an error (Numba's convention), then its arguments."""
+    pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 9, *[size] * 4, ctypes.c_double, size)
+
+
 class Scratch(threading.local):
     """A thread's own memory: up to three rows of floats, one of indices, and the slots of a call."""
 
@@ -83,22 +91,22 @@ class Scratch(threading.local):
 scratch = Scratch()
 
 
-class Kernel:
+class Compiled:
     """The methods of an emitted NumPy module that have compiled kernels, over `module`, which has all of them."""
 
-    def __init__(self, texts: Any, module: Any, needs: Any = lambda kind: (3, False)) -> None:
-        self.texts = texts
+    def __init__(self, load: Any, module: Any, needs: Any = lambda kind: (3, False)) -> None:
+        self.load = load  # a kernel by its kind, its bits, and a function that says what is wrong with it
         self.needs = functools.cache(needs)  # rows of scratch of a kind, and whether few candidates need less
         self.module = module
-        self.natives: dict[tuple[str, int], Native | str] = {}  # or why there is none
+        self.natives: dict[tuple[str, int], Any] = {}  # a kernel, or why there is none
         self.highs: dict[int, float] = {}
         self.wide: set[str] = set()  # kinds for which float32 is computed in float64
 
-    def native(self, kind: str, bits: int) -> Native:
+    def native(self, kind: str, bits: int) -> Any:
         found = self.natives.get((kind, bits))
         if found is None:
             try:
-                found = load(self.texts(kind, bits), lambda made: self.problem(kind, bits, made))
+                found = self.load(kind, bits, lambda made: self.problem(kind, bits, made))
             except UnsupportedError as error:
                 found = str(error)
             except Exception as error:  # a version of Numba or LLVM that this code was not made for
@@ -115,7 +123,7 @@ class Kernel:
         except UnsupportedError:
             return False
 
-    def problem(self, kind: str, bits: int, native: Native) -> str:
+    def problem(self, kind: str, bits: int, native: Any) -> str:
         """Where a new kernel is farther from the NumPy target than a few units of the scores explain; '' if nowhere."""
         dtype = np.float64 if bits == 64 else np.float32
         for rows in hard_rows(self.module, dtype):
@@ -169,7 +177,7 @@ class Kernel:
             f = self.module.F
             with np.errstate(all="ignore"):
                 found = -float(f.slope(np.array([1.0 / max(d, 2)]))[0]) + f.anchor
-            found += 8 * EPS[bits] * (1.0 + abs(found))
+            found += 8 * ROUNDING[bits] * (1.0 + abs(found))
             if len(self.highs) < 4096:
                 self.highs[key] = found
         return found
@@ -200,7 +208,7 @@ class Kernel:
         return out
 
     def rows(
-        self, native: Native, rows: Any, loss: Any, labels: Any, y: Any, floats: int = 3, few: bool = False
+        self, native: Any, rows: Any, loss: Any, labels: Any, y: Any, floats: int = 3, few: bool = False
     ) -> tuple[Any, int]:
         """The kernel over all rows, and how many it left as NaN to be repaired."""
         n, d = rows.shape
@@ -224,7 +232,7 @@ class Kernel:
                      d, stride, lo, hi, high, cap)  # fmt: skip
                 return int(scratch.result[0])
             count = 0
-            piece = max(1, PIECE // d)
+            piece = max(1, PACKED // d)
             for a in range(lo, hi, piece):
                 b = min(hi, a + piece)
                 part = np.ascontiguousarray(rows[a:b])
@@ -282,22 +290,22 @@ class Kernel:
                     rows=rows, batch=moved.shape[:-1], shape=theta.shape, axis=axis, dtype=theta.dtype.type
                 )
         with np.errstate(all="ignore"):
-            return arrays.as_rows(theta, axis)
+            return as_rows(theta, axis)
 
     def predict(self, theta: Any, axis: int = -1) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
         given = self.given(theta, axis)
-        return back(given, self.run("predict", given.rows))
+        return returned(given, self.run("predict", given.rows))
 
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1) -> tuple[Any, Any]:
         """The loss of each row and its gradient p - y; y are labels or proportions."""
         given = self.given(theta, axis)
         rows = given.rows
-        labels, wanted = targets(y, given)
+        labels, wanted = labels_or_rows(y, given)
         loss = np.empty(len(rows), rows.dtype)
         out = self.run("proportions" if labels is None else "label", rows, loss, labels, wanted)
         with np.errstate(all="ignore"):
-            return arrays.back_batch(given, loss), back(given, out)
+            return back_batch(given, loss), returned(given, out)
 
     def loss(self, theta: Any, y: Any, axis: int = -1) -> Any:
         """The loss of each row."""
@@ -310,8 +318,8 @@ class Kernel:
     def jvp(self, theta: Any, v: Any, axis: int = -1) -> Any:
         """The derivative of the prediction in the direction v."""
         given = self.given(theta, axis)
-        direction = np.ascontiguousarray(arrays.like(v, given), dtype=given.rows.dtype)
-        return back(given, self.run("jvp", given.rows, y=direction))
+        direction = np.ascontiguousarray(like(v, given), dtype=given.rows.dtype)
+        return returned(given, self.run("jvp", given.rows, y=direction))
 
     def vjp(self, theta: Any, v: Any, axis: int = -1) -> Any:
         """v times the Jacobian, which is symmetric: the same as jvp."""
@@ -340,15 +348,15 @@ def hard_rows(module: Any, dtype: Any) -> list[Any]:
         if np.isfinite(margin):
             for gap in (margin, margin * (1 - 1e-7), margin * 0.999, margin * 0.9):
                 found[3].append(np.array([gap, 0.0, 0.0]))
-    arrays = [np.array(rows).astype(dtype) for rows in found.values()]
-    return [rows[np.isfinite(rows).all(axis=1)] for rows in arrays]
+    made = [np.array(rows).astype(dtype) for rows in found.values()]
+    return [rows[np.isfinite(rows).all(axis=1)] for rows in made]
 
 
-def back(given: Any, rows: Any) -> Any:
+def returned(given: Any, rows: Any) -> Any:
     """Rows of results in the shape, axis and dtype of what was given."""
     if rows.dtype.type is not given.dtype:
         with np.errstate(all="ignore"):
-            return arrays.back(given, rows)
+            return back(given, rows)
     if len(given.batch) != 1:
         rows = rows.reshape(*given.batch, rows.shape[-1])
     if given.axis == -1 or given.axis == rows.ndim - 1:
@@ -356,17 +364,17 @@ def back(given: Any, rows: Any) -> Any:
     return np.ascontiguousarray(np.moveaxis(rows, -1, given.axis))
 
 
-def targets(y: Any, given: Any) -> tuple[Any, Any]:
+def labels_or_rows(y: Any, given: Any) -> tuple[Any, Any]:
     """(labels, None) or (None, rows of proportions), checked."""
     n, d = given.rows.shape
     array = np.asarray(y) if isinstance(y, (int, np.integer)) and not isinstance(y, bool) else y
     if type(array) is np.ndarray and array.dtype.kind in "iu" and array.shape == given.batch:
         labels = array.reshape(-1)
         if n and (labels.min() < 0 or labels.max() >= d):
-            arrays.targets(y, given)  # raises
+            targets(y, given)  # raises
         return np.ascontiguousarray(labels, dtype=np.int64), None
     with np.errstate(all="ignore"):
-        rows = arrays.targets(y, given)
+        rows = targets(y, given)
     if np.count_nonzero(rows) == n and (rows.max(axis=1) == 1.0).all():
         return rows.argmax(axis=1), None
     return None, np.ascontiguousarray(rows, dtype=given.rows.dtype)

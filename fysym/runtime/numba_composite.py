@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from . import composite, numba
+from . import composite, native, numba
 
 
-class Kernel(numba.Kernel):
+class Compiled(numba.Compiled):
     """The kernel that writes p and w, over the NumPy functions, which solve what it leaves."""
 
     def __init__(self, text: str, functions: composite.Functions, few: bool) -> None:
-        super().__init__(lambda kind, bits: text, functions.separable._module, lambda kind: (3, few))
+        super().__init__(
+            lambda kind, bits, problem: native.load(text, problem), functions.separable._module, lambda kind: (3, few)
+        )
         self.functions = functions
 
     def by_numpy(self, kind: str, wide: Any, labels: Any, y: Any) -> tuple[Any, Any]:

@@ -16,8 +16,48 @@ from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from . import vector_math
-from .vector_math import F32, F64, I32, I64, V, declare
+from .vector_math import (
+    F32,
+    F64,
+    I32,
+    I64,
+    V,
+    above,
+    absolute,
+    acos,
+    asin,
+    atan,
+    atleast,
+    atmost,
+    cos,
+    declare,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    expn,
+    expup,
+    floor,
+    fma,
+    larger,
+    log,
+    log1p,
+    ndtr,
+    power,
+    pown,
+    select_ge,
+    select_gt,
+    sin,
+    smaller,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    where_pos,
+    wrightomega,
+)
+
+# -- emitted from here --
 
 
 class Vec(types.Type):
@@ -159,9 +199,38 @@ class _Neg(AbstractTemplate):
 
 lower_builtin(operator.neg, Vec)(_emit(V.__neg__))
 
-# vexp, vlog, vpow, ...: the functions of vector_math.
-for _name in vector_math.FUNCTIONS:
-    globals()[f"v{_name}"] = _function(getattr(vector_math, _name))
+vexp = _function(exp)
+vexpn = _function(expn)
+vexpup = _function(expup)
+vexpm1 = _function(expm1)
+vlog = _function(log)
+vlog1p = _function(log1p)
+vpow = _function(power)
+vpown = _function(pown)
+vsin = _function(sin)
+vcos = _function(cos)
+vtan = _function(tan)
+vasin = _function(asin)
+vacos = _function(acos)
+vatan = _function(atan)
+vtanh = _function(tanh)
+verf = _function(erf)
+verfc = _function(erfc)
+vndtr = _function(ndtr)
+vwrightomega = _function(wrightomega)
+vsqrt = _function(sqrt)
+vsquare = _function(square)
+vfma = _function(fma)
+vwhere_pos = _function(where_pos)
+vabove = _function(above)
+vatleast = _function(atleast)
+vatmost = _function(atmost)
+vselect_gt = _function(select_gt)
+vselect_ge = _function(select_ge)
+vmax = _function(larger)
+vmin = _function(smaller)
+vfloor = _function(floor)
+vabs = _function(absolute)
 
 
 # Memory: flat C-contiguous arrays, index = element.  No bounds are checked.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# -- emitted from here --
+
 # Coefficients of polynomials, ascending, by Chebyshev interpolation in 60 digits; comments give the errors of the fits.
 # EXP 64: relative error of the fit 1.28e-17
 EXP64 = (

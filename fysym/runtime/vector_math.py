@@ -28,6 +28,8 @@ from .vector_coefficients import (
     SIN,
 )
 
+# -- emitted from here --
+
 F64, F32, I64, I32 = ir.DoubleType(), ir.FloatType(), ir.IntType(64), ir.IntType(32)
 
 
@@ -361,7 +363,7 @@ def _exp_dd(hi: Any, lo: Any) -> Any:
     return (1.0 + (e + (e + 1.0) * out)) * (k - k1).pow2() * k1.pow2()
 
 
-def pow(x: Any, y: Any, more: Any) -> Any:
+def power(x: Any, y: Any, more: Any) -> Any:
     """x^(y + more) for x >= 0, correct to a few ulps: log in double-double, and more digits of y than a number has.
 
     0^y is 0 (oo for y < 0), x^0 is 1, x < 0 is NaN.
@@ -541,12 +543,12 @@ def select_ge(a: Any, b: Any, yes: Any, no: Any) -> Any:
     return (a >= b).where(yes, no)
 
 
-def max(a: Any, b: Any) -> Any:
+def larger(a: Any, b: Any) -> Any:
     """a > b ? a : b, so b where either is NaN"""
     return (a > b).where(a, b)
 
 
-def min(a: Any, b: Any) -> Any:
+def smaller(a: Any, b: Any) -> Any:
     """a < b ? a : b, so b where either is NaN"""
     return (a < b).where(a, b)
 
@@ -555,7 +557,7 @@ def floor(x: Any) -> Any:
     return x.call("llvm.floor", x)
 
 
-def abs(x: Any) -> Any:
+def absolute(x: Any) -> Any:
     return x.abs()
 
 
@@ -575,10 +577,3 @@ def wrightomega(z: Any) -> Any:
         t = 2.0 * a * (a + r * (2.0 / 3.0))
         w = w + w * (r / a * ((t - r) / (t - 2.0 * r)))
     return (z < low).where(exp(z), w)
-
-
-FUNCTIONS = (
-    "exp", "expn", "expup", "expm1", "log", "log1p", "pow", "pown", "sin", "cos", "tan", "asin", "acos", "atan",
-    "tanh", "erf", "erfc", "ndtr", "wrightomega", "sqrt", "square", "fma", "where_pos", "above", "atleast",
-    "atmost", "select_gt", "select_ge", "max", "min", "floor", "abs",
-)  # fmt: skip
