@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy import special
 from sympy.codegen.cfunctions import expm1, log1p
 from sympy.logic.boolalg import Boolean
 
@@ -28,6 +27,19 @@ EPS = float(np.finfo(float).eps)
 LARGEST = float(np.finfo(float).max)
 TINY = float(np.finfo(float).tiny)  # the smallest normal number
 SMALLEST = 5e-324
+
+
+def _special(name: str) -> Callable[..., Array]:
+    """A function of scipy.special, which takes long to import and is needed by few."""
+
+    def function(*args: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(*args)
+
+    return function
+
+
 INF = np.inf
 
 # ---------------------------------------------------------------------------------------------------
@@ -223,7 +235,7 @@ def _lower_lambert(x: Any) -> Any:
 
 
 def _upper_lambert(x: Any) -> Any:
-    return np.where(x <= _BRANCH * (1 - EPS), -1.0, special.lambertw(x).real)
+    return np.where(x <= _BRANCH * (1 - EPS), -1.0, _special("lambertw")(x).real)
 
 
 _BRANCH = -float(np.exp(-1.0))
@@ -237,10 +249,10 @@ def _polygamma(order: int) -> Rule:
     """psi on (0, oo) rises; its derivatives keep one sign and shrink towards 0."""
     if order == 0:
         # psi vanishes at 1.46, so its rounding error is absolute there
-        rule = _monotone(special.digamma, low=0.0, ulps=16)
+        rule = _monotone(_special("digamma"), low=0.0, ulps=16)
         return lambda a: add(rule(a), (np.asarray(-16 * EPS), np.asarray(16 * EPS)))
     sign = 1.0 if order % 2 else -1.0
-    size = _monotone(lambda x: sign * special.polygamma(order, x), low=0.0, least=0.0, ulps=32, falling=True)
+    size = _monotone(lambda x: sign * _special("polygamma")(order, x), low=0.0, least=0.0, ulps=32, falling=True)
     return size if sign > 0 else lambda a: _multiply(size(a), (np.asarray(-1.0), np.asarray(-1.0)))
 
 
@@ -301,13 +313,13 @@ RULES: dict[type, Rule] = {
     sp.asinh: _monotone(np.arcsinh),
     sp.acosh: _monotone(np.arccosh, low=1.0, least=0.0),
     sp.atanh: _monotone(np.arctanh, low=-1.0, high=1.0),
-    sp.erf: _monotone(special.erf, least=-1.0, most=1.0, ulps=8),
-    sp.erfc: _monotone(special.erfc, least=TINY, most=2.0, ulps=512, falling=True),
-    sp.erfi: _monotone(special.erfi, ulps=512),
-    sp.erfinv: _monotone(special.erfinv, low=-1.0, high=1.0, ulps=16),
-    sp.erfcinv: _monotone(special.erfcinv, low=0.0, high=2.0, ulps=16, falling=True),
-    sp.gamma: _valley(special.gamma, 1.4616321449683623, 0.8856031944108886),
-    sp.loggamma: _valley(special.gammaln, 1.4616321449683623, -0.1214862905358497),
+    sp.erf: _monotone(_special("erf"), least=-1.0, most=1.0, ulps=8),
+    sp.erfc: _monotone(_special("erfc"), least=TINY, most=2.0, ulps=512, falling=True),
+    sp.erfi: _monotone(_special("erfi"), ulps=512),
+    sp.erfinv: _monotone(_special("erfinv"), low=-1.0, high=1.0, ulps=16),
+    sp.erfcinv: _monotone(_special("erfcinv"), low=0.0, high=2.0, ulps=16, falling=True),
+    sp.gamma: _valley(_special("gamma"), 1.4616321449683623, 0.8856031944108886),
+    sp.loggamma: _valley(_special("gammaln"), 1.4616321449683623, -0.1214862905358497),
     sp.Abs: _absolute,
     sp.sign: _monotone(np.sign, ulps=0),
     sp.Heaviside: lambda a, _: _monotone(lambda x: np.heaviside(x, 0.5), ulps=0)(a),

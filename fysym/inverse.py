@@ -241,6 +241,8 @@ def _peel(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol, depth: int) -> Iterator
 
 def _by_lambert(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
     """a log(t) + b t^c = s, by Lambert's W: with v = t^c, v = (a/bc) W((bc/a) exp(c s/a))."""
+    if not f.has(sympy.log(t)):
+        return
     a, b, c = (sympy.Wild(name, exclude=[t], properties=[lambda w: w != 0]) for name in "abc")
     for pattern in (a * sympy.log(t) + b * t, a * sympy.log(t) + b * t**c):
         match = sympy.expand(f).match(pattern)

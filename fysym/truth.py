@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
+from statistics import NormalDist
 from typing import Any
 
 import mpmath
@@ -14,6 +15,7 @@ from sympy.printing.pycode import MpmathPrinter
 from . import deadline
 
 DIGITS = 50
+_NORMAL = NormalDist()
 
 
 class _State:
@@ -156,10 +158,16 @@ class _Printer(MpmathPrinter):  # type: ignore[misc]
 
 
 def _function(expr: sympy.Expr, names: tuple[sympy.Symbol, ...]) -> Callable[..., Any]:
+    """The expression as a function of mpmath numbers: what sympy.lambdify makes, in half the time."""
     printer = _Printer({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-    plain = [sympy.Dummy(f"x{i}") for i in range(len(names))]
+    plain = [sympy.Symbol(f"x{i}") for i in range(len(names))]
     body = expr.xreplace(dict(zip(names, plain, strict=True)))
-    return sympy.lambdify(plain, body, modules=[_state().namespace], printer=printer, cse=True)  # type: ignore[no-any-return]
+    steps, (last,) = sympy.cse(body, sympy.numbered_symbols("y"))
+    lines = [f"{name} = {printer.doprint(step)}" for name, step in steps] + [f"return {printer.doprint(last)}"]
+    text = f"def function({', '.join(map(str, plain))}):\n    " + "\n    ".join(lines)
+    made: dict[str, Any] = {}
+    exec(text, _state().namespace, made)  # SymPy's own printing of numbers, names of ours and known functions
+    return made["function"]  # type: ignore[no-any-return]
 
 
 def _namespace(ctx: Any) -> dict[str, Any]:
@@ -175,11 +183,12 @@ def _namespace(ctx: Any) -> dict[str, Any]:
         key = (x._mpf_, ctx.prec)
         if key in known:
             return known[key]
-        digits, y, settled = 15, None, False
+        digits, settled = 15, False
+        half = float(x) / 2
+        y = ctx.mpf(-_NORMAL.inv_cdf(half)) / ctx.sqrt(2) if half >= 2.0**-1022 else ctx.sqrt(-ctx.log(x))
         while True:
             with ctx.workdps(digits + 10):
                 target = ctx.log(x)
-                y = y if y is not None else (ctx.sqrt(-target) if x < 1e-3 else ctx.mpf(1) - x)
                 tail = ctx.erfc(y)
                 step = (ctx.log(tail) - target) * tail / (2 * ctx.exp(-y * y) / ctx.sqrt(ctx.pi))
                 y += step
