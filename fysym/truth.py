@@ -15,6 +15,7 @@ from sympy.printing.pycode import MpmathPrinter
 from . import deadline
 
 DIGITS = 50
+FILE = "<fysym truth>"  # of the functions that are made here
 _NORMAL = NormalDist()
 
 
@@ -166,7 +167,7 @@ def _function(expr: sympy.Expr, names: tuple[sympy.Symbol, ...]) -> Callable[...
     lines = [f"{name} = {printer.doprint(step)}" for name, step in steps] + [f"return {printer.doprint(last)}"]
     text = f"def function({', '.join(map(str, plain))}):\n    " + "\n    ".join(lines)
     made: dict[str, Any] = {}
-    exec(text, _state().namespace, made)  # SymPy's own printing of numbers, names of ours and known functions
+    exec(compile(text, FILE, "exec"), _state().namespace, made)  # numbers, names of ours and known functions only
     return made["function"]  # type: ignore[no-any-return]
 
 

@@ -36,7 +36,7 @@ from typing import Any
 import sympy
 
 import fysym
-from fysym import parse, ranges
+from fysym import parse, ranges, truth
 from fysym.catalog import SEPARABLE as ENTRIES
 from fysym.errors import FysymError, ParseError
 
@@ -329,8 +329,8 @@ def _noise(rng: random.Random) -> str:
 def watch() -> Iterator[str]:
     """Plant canaries; the iterator yields what was touched since the last look, and never ends.
 
-    While a text is parsed nothing is opened, imported or executed at all. Python's own lazy imports are let
-    through. A compilation executes code that fysym printed itself, so there only the canaries and acts that reach
+    While a text is parsed nothing is opened, imported or executed at all, but for the functions that `truth` makes to
+    find the sign of a number. Python's own lazy imports are let through. A compilation executes code that fysym printed itself, so there only the canaries and acts that reach
     outside the process count.
     """
     touched: list[str] = []
@@ -346,6 +346,8 @@ def watch() -> Iterator[str]:
         )
         inside = event in ("exec", "open", "import")
         if event in ("os.listdir", "os.scandir") or not (outside or inside):
+            return
+        if event == "exec" and getattr(arguments[0], "co_filename", "") == truth.FILE and CANARY not in repr(arguments):
             return
         if CANARY in repr(arguments) and event != "compile":
             touched.append(f"{event} {arguments!r}"[:200])
