@@ -329,9 +329,9 @@ def _noise(rng: random.Random) -> str:
 def watch() -> Iterator[str]:
     """Plant canaries; the iterator yields what was touched since the last look, and never ends.
 
-    While a text is parsed nothing is opened, imported or executed at all, but for the functions that `truth` makes to
-    find the sign of a number. Python's own lazy imports are let through. A compilation executes code that fysym printed itself, so there only the canaries and acts that reach
-    outside the process count.
+    While a text is parsed nothing is opened, imported or executed at all, but for functions that `truth` and SymPy's
+    polynomials make of numbers. Python's own lazy imports are let through. A compilation executes code that fysym
+    printed itself, so there only the canaries and acts that reach outside the process count.
     """
     touched: list[str] = []
 
@@ -354,7 +354,7 @@ def watch() -> Iterator[str]:
         elif outside or (_watching[0] == "parse" and inside):
             frame: Any = sys._getframe()
             while frame is not None:
-                if "importlib._bootstrap" in frame.f_code.co_filename:
+                if frame.f_code.co_filename.endswith(LET_THROUGH):
                     return
                 frame = frame.f_back
             if event != "import":
@@ -369,6 +369,7 @@ def watch() -> Iterator[str]:
 
 
 _watching: list[str] = []
+LET_THROUGH = ("importlib._bootstrap>", os.path.join("sympy", "polys", "monomials.py"))
 
 
 @contextlib.contextmanager
