@@ -1,8 +1,9 @@
 """The truth to fifty digits: predictions, losses and Jacobians of an entropy in mpmath.
 
 It shares no numeric code with the package. With g = -h and q = (g')^{-1}, the prediction is q(theta_j - tau) and
-the excess sum_j q(theta_j - tau) - 1 falls as tau grows. All coordinates move the same way with tau, so the excess
-that is left bounds the error of every one of them: each answer carries its own certificate.
+the excess sum_j q(theta_j - tau) - total falls as tau grows (the total is 1 on the simplex; without one, tau is 0).
+All coordinates move the same way with tau, so the excess that is left bounds the error of every one of them: each
+answer carries its own certificate.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ Number = Any  # an mpf
 
 @dataclass(frozen=True)
 class Truth:
-    """The prediction of one row, its threshold, and 1/g'' on the support (None where p is 0)."""
+    """The prediction of one row, its threshold, 1/g'' on the support (None where p is 0), and the total."""
 
     theta: tuple[Number, ...]
     p: tuple[Number, ...]
     tau: Number
     weight: tuple[Number | None, ...]
+    total: float | None = 1
 
 
 class Oracle:
@@ -46,6 +48,7 @@ class Oracle:
         slopes: tuple[sympy.Expr, sympy.Expr],
         inverse: sympy.Expr | None = None,
     ) -> None:
+        self.h = sympy.sympify(h).subs(variable, sympy.Symbol("t"))
         t = sympy.Dummy("t", positive=True)
         h = sympy.sympify(h).subs(variable, t)
         self._value = _function(-h, t)
@@ -144,42 +147,48 @@ class Oracle:
 
     # Rows
 
-    def solve(self, theta: Sequence[Any], near: Any = None) -> Truth:
-        """The prediction for finite scores.
+    def solve(self, theta: Sequence[Any], near: Any = None, total: float | None = 1) -> Truth:
+        """The prediction for finite scores, at least as many as the total.
 
         `near` is where the search for tau starts. It saves time and cannot change the answer, which is accepted
         only for its excess.
         """
         scores = tuple(mpmath.mpf(x) for x in theta)
+        if total is None:
+            with mpmath.workdps(DIGITS):
+                each = [self.inverse(x) for x in scores]
+            return Truth(scores, tuple(p for p, _ in each), mpmath.mpf(0), tuple(w for _, w in each), None)
         count = Counter(scores)
         for digits in (DIGITS, 4 * DIGITS, 16 * DIGITS):
             with mpmath.workdps(digits):
-                solved = self._threshold(count, mpmath.nan if near is None else mpmath.mpf(near))
+                solved = self._threshold(count, mpmath.nan if near is None else mpmath.mpf(near), mpmath.mpf(total))
             if solved is not None:
                 tau, found = solved
-                return Truth(scores, tuple(found[x][0] for x in scores), tau, tuple(found[x][1] for x in scores))
+                return Truth(scores, tuple(found[x][0] for x in scores), tau, tuple(found[x][1] for x in scores), total)
         raise AssertionError("q is too steep at the threshold")
 
-    def _threshold(self, count: Counter[Number], near: Number) -> tuple[Number, dict[Number, Any]] | None:
+    def _threshold(
+        self, count: Counter[Number], near: Number, total: Number
+    ) -> tuple[Number, dict[Number, Any]] | None:
         top = max(count)
-        total = sum(count.values())
+        classes = sum(count.values())
         found: dict[Number, Any] = {}
 
         def excess(at: Number) -> Number:
             for x in count:
                 found[x] = self.inverse(x - at, found[x][0] if x in found else None)
-            return mpmath.fsum(n * found[x][0] for x, n in count.items()) - 1
+            return mpmath.fsum(n * found[x][0] for x, n in count.items()) - total
 
-        if total == 1:
-            found[top] = (mpmath.mpf(1), mpmath.mpf(0))
-            return top - self.slope_high, found
-        high = top - self.slope(mpmath.mpf(1) / total)
+        if classes == total:
+            found.update((x, (mpmath.mpf(1), mpmath.mpf(0))) for x in count)
+            return min(count) - self.slope_high, found
+        high = top - self.slope(total / classes)
         if len(count) == 1:
             excess(high)
-            found[top] = (mpmath.mpf(1) / total, found[top][1])
+            found[top] = (total / classes, found[top][1])
             return high, found
-        low = top - self.slope_high
-        if mpmath.isfinite(low) and excess(low) <= CLOSE:  # one coordinate takes everything
+        low = sorted(count.elements(), reverse=True)[int(mpmath.ceil(total)) - 1] - self.slope_high
+        if mpmath.isfinite(low) and excess(low) <= CLOSE:  # so many coordinates take everything
             return low, found
         x = near if low < near < high else max(low, high - 1)
         reach, last = mpmath.mpf(1), mpmath.inf
@@ -204,11 +213,11 @@ class Oracle:
         raise AssertionError("the threshold did not converge")
 
     def loss(self, truth: Truth, y: Sequence[Any] | int) -> Number:
-        """L = sum_j theta_j (p_j - y_j) - g(p_j) + g(y_j); y is a label or proportions that sum to 1 exactly."""
+        """L = sum_j theta_j (p_j - y_j) - g(p_j) + g(y_j); y is a label or proportions that have the exact total."""
         with mpmath.workdps(DIGITS):
             d = len(truth.p)
             wanted = [int(j == y) for j in range(d)] if isinstance(y, int) else [mpmath.mpf(x) for x in y]
-            assert mpmath.fsum(wanted) == 1
+            assert truth.total in (None, mpmath.fsum(wanted))
             return mpmath.fsum(
                 x * (p - w) - self.value(p) + self.value(w)
                 for x, p, w in zip(truth.theta, truth.p, wanted, strict=True)
@@ -224,7 +233,11 @@ class Oracle:
         with mpmath.workdps(DIGITS):
             step = mpmath.mpf(10) ** -18
             moved = [
-                self.solve([x + sign * step * mpmath.mpf(z) for x, z in zip(truth.theta, v, strict=True)], truth.tau)
+                self.solve(
+                    [x + sign * step * mpmath.mpf(z) for x, z in zip(truth.theta, v, strict=True)],
+                    truth.tau,
+                    truth.total,
+                )
                 for sign in (1, -1)
             ]
             return [(a - b) / (2 * step) for a, b in zip(moved[0].p, moved[1].p, strict=True)]
@@ -243,7 +256,7 @@ class Oracle:
             scores = list(truth.theta)
             _, exponent = math.frexp(float(scores[k]))
             scores[k] += mpmath.mpf(ulps) * mpmath.mpf(eps) * mpmath.mpf(2) ** (exponent - 1)
-            return self.solve(scores, truth.tau)
+            return self.solve(scores, truth.tau, truth.total)
 
     # Checks of what the oracle was given
 

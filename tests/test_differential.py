@@ -50,24 +50,23 @@ def _import(name: str, *rest: Any) -> Any:
 
 # How to get functions predict, loss, ... from a compiled entropy.
 TARGETS: dict[str, Callable[[Any], Any]] = {
-    "numpy": lambda reg: reg,
+    "as called": lambda reg: reg,
+    "numpy": lambda reg: types.SimpleNamespace(
+        **{name: functools.partial(getattr(reg, name), target="numpy") for name in ("predict", "value_and_grad", "jvp")}
+    ),
     "numpy source": standalone,
 }
+# The total of a prediction, None where each coordinate is by itself.
+DOMAINS: dict[str, float | None] = {"simplex": 1, "budget 2": 2, "budget 1/2": 0.5, "cube": None}
 
 
-def on_simplex(oracle: Oracle, scores: list[float]) -> Truth:
-    """The truth for a row; huge scores are first taken relative to the top one, which changes no p and no loss."""
+def true_row(oracle: Oracle, scores: list[float], total: float | None) -> Truth:
+    """The truth for finite scores; huge ones are taken relative to the top one, which changes no p and no loss."""
     with mpmath.workdps(700):
         top = max(scores)
-        shift = mpmath.mpf(top if max(map(abs, scores)) > 1e9 else 0.0)
+        shift = mpmath.mpf(top if max(map(abs, scores)) > 1e9 and total is not None else 0.0)
         moved = [mpmath.mpf(x) - shift for x in scores]
-    return oracle.solve(moved)
-
-
-# How to get the truth for a row of finite scores.
-DOMAINS: dict[str, Callable[[Oracle, list[float]], Truth]] = {
-    "simplex": on_simplex,
-}
+    return oracle.solve(moved, total=total)
 
 
 # --- cases ---------------------------------------------------------------------------------------------
@@ -97,9 +96,18 @@ def generated(known: Known) -> Entropy | None:
     return Entropy(known.text, reg, known.oracle(reg.inverse), known.bounded)
 
 
-@functools.lru_cache(maxsize=64)
-def functions(target: str, entropy: Entropy) -> Any:
-    return TARGETS[target](entropy.reg)
+@functools.lru_cache(maxsize=256)
+def functions(target: str, entropy: Entropy, domain: str) -> Any:
+    return TARGETS[target](on(entropy, domain))
+
+
+@functools.lru_cache(maxsize=256)
+def on(entropy: Entropy, domain: str) -> Any:
+    """The same entropy, with h(0) = h(1) = 0, compiled for another domain."""
+    if domain == "simplex":
+        return entropy.reg
+    total = DOMAINS[domain]
+    return fysym.compile(entropy.oracle.h, domain="cube" if total is None else fysym.budget(total), deadline=DEADLINE)
 
 
 @dataclass(frozen=True)
@@ -152,40 +160,48 @@ def cases(draw: st.DrawFn) -> tuple[str | Known, str, str, Scores, int]:
 
 def wrong_case(entropy: Entropy, target: str, domain: str, given_scores: Scores, number: int) -> list[str]:
     """Everything that the target gets wrong for these scores."""
-    code, rng = functions(target, entropy), np.random.default_rng(number)
-    array, axis = given_scores.array, given_scores.axis
+    code, rng = functions(target, entropy, domain), np.random.default_rng(number)
+    array, axis, total = given_scores.array, given_scores.axis, DOMAINS[domain]
     rows = given_scores.rows()
     kind = np.float64 if array.dtype.kind == "i" else array.dtype.type if array.dtype != np.float16 else np.float32
+    allowed = [np.flatnonzero(np.isfinite(row)) for row in rows.astype(np.float64)]
+    if min(map(len, allowed), default=rows.shape[1]) < (total or 0):
+        return []  # too few classes
     p = code.predict(array, axis=axis)
     wrong = [] if p.dtype == kind and p.shape == array.shape else [f"predict gives {p.dtype} {p.shape}"]
-    allowed = [np.flatnonzero(np.isfinite(row)) for row in rows.astype(np.float64)]
-    labels = np.array([rng.choice(finite) for finite in allowed], dtype=np.int64)
+    wanted = np.zeros(rows.shape)
+    for k, finite in enumerate(allowed):
+        ones = rng.choice(finite, size=max(1, int(total or rng.integers(1, len(finite) + 1))), replace=False)
+        wanted[k, ones] = 0.5 if total == 0.5 else 1.0
     shape = tuple(np.delete(array.shape, axis))
-    losses, grads = code.value_and_grad(array, labels.reshape(shape), axis=axis)
+    if total == 1:
+        y = wanted.argmax(axis=1).reshape(shape)
+    else:
+        y = np.moveaxis(wanted.reshape(*shape, rows.shape[1]), -1, axis)
+    losses, grads = code.value_and_grad(array, y, axis=axis)
     if np.shape(losses) != shape or np.shape(grads) != array.shape:
         return [*wrong, f"value_and_grad gives {np.shape(losses)}, {np.shape(grads)}"]
     predictions = Scores(p, axis).rows()
-    one_hot = np.eye(rows.shape[1], dtype=kind)[labels]
     rounding = 4e-16 if kind == np.float64 else FLOATS[kind]
-    if not (np.abs(Scores(grads, axis).rows() - (predictions - one_hot)) <= rounding).all():
+    if not (np.abs(Scores(grads, axis).rows() - (predictions - wanted)) <= rounding).all():
         wrong.append("grad is not predict - y")
     direction = rng.normal(size=array.shape).astype(kind)
     turned = Scores(code.jvp(array, direction, axis=axis), axis).rows()
     for k, row in enumerate(rows):
         inside = allowed[k]
-        truth = DOMAINS[domain](entropy.oracle, [float(x) for x in row[inside]])
+        truth = true_row(entropy.oracle, [float(x) for x in row[inside]], total)
         if predictions[k][np.setdiff1d(np.arange(len(row)), inside)].any():
             wrong.append(f"a masked score has a probability: {predictions[k]!r}")
-        wrong += wrong_row(entropy, kind, predictions[k][inside], np.ravel(losses)[k], truth, inside, labels[k])
-        if kind == np.float64 and 1e-9 < np.ptp(row[inside].astype(np.float64)) < 1e3:
+        wrong += wrong_row(entropy, kind, predictions[k][inside], np.ravel(losses)[k], truth, wanted[k][inside])
+        corners = (entropy.oracle.slope_low, entropy.oracle.slope_high)
+        corner = total is None and any(x in corners for x in truth.theta)  # no derivative there
+        if kind == np.float64 and 1e-9 < np.ptp(row[inside].astype(np.float64)) < 1e3 and not corner:
             v = Scores(direction, axis).rows()[k][inside]
             wrong += wrong_derivative(turned[k][inside], entropy.oracle, truth, v)
     return wrong
 
 
-def wrong_row(
-    entropy: Entropy, kind: Any, p: np.ndarray, loss: Any, truth: Truth, inside: np.ndarray, label: int
-) -> list[str]:
+def wrong_row(entropy: Entropy, kind: Any, p: np.ndarray, loss: Any, truth: Truth, wanted: np.ndarray) -> list[str]:
     """What is wrong with one row, without its masked scores."""
     wrong = []
     if kind == np.float64:
@@ -194,8 +210,8 @@ def wrong_row(
         wrong.append(f"in {kind.__name__} p = {p!r}, truth {[mpmath.nstr(x, 9) for x in truth.p]}")
     if entropy.finite:
         tolerance = 1e-12 if kind == np.float64 else FLOATS[kind]
-        wrong += wrong_loss(loss, entropy.oracle, truth, int(np.flatnonzero(inside == label)[0]), tolerance)
-    elif len(inside) > 1 and loss != np.inf:
+        wrong += wrong_loss(loss, entropy.oracle, truth, wanted, tolerance)
+    elif truth.total == 1 and len(p) > 1 and loss != np.inf:
         wrong.append(f"L = {loss!r} for a label, though h is not finite at both ends")
     return wrong
 

@@ -175,7 +175,8 @@ def distance(number: Any, truth: Any) -> Any:
 def wrong_prediction(p: np.ndarray, oracle: Oracle, truth: Truth) -> list[str]:
     """What a float64 prediction gets wrong."""
     wrong = []
-    if not ((p >= 0) & (p <= 1)).all() or not abs(math.fsum(p) - 1) <= 1e-14:
+    total = math.fsum(p) if truth.total is None else truth.total
+    if not ((p >= 0) & (p <= 1)).all() or not abs(math.fsum(p) - total) <= 1e-14 * max(1, total):
         wrong.append(f"no probabilities: {p!r}, sum {math.fsum(p)!r}")
     for j, (got, exact) in enumerate(zip(p, truth.p, strict=True)):
         off = distance(got, exact)
