@@ -275,7 +275,7 @@ def test_report_and_card() -> None:
     with pytest.raises(fysym.InputError, match="there is no format 'pdf'"):
         reg.report("pdf")
     with pytest.raises(fysym.UnsupportedError, match=r"\.separable\.source\(\)"):
-        reg.source()
+        reg.source("c")
 
 
 def test_targets() -> None:

@@ -263,7 +263,7 @@ class Composite(Methods):
     @functools.cached_property
     def _kernel(self) -> Any:
         from .. import fast
-        from ..runtime.composite import Functions, Kernel, problem
+        from ..runtime.composite import CompositeKernel, Functions, problem
 
         found = self._derived
         margin = float("inf") if self.margin is None else float(self.margin)
@@ -278,7 +278,7 @@ class Composite(Methods):
             )
         program = found.separable.derivation.program
         assert program is not None
-        return Kernel(functions, fast.composite_kernel(program, functions, self.outer, self.inner))
+        return CompositeKernel(functions, fast.composite_kernel(program, functions, self.outer, self.inner))
 
     def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
         if params:
@@ -291,8 +291,26 @@ class Composite(Methods):
             raise InputError(str(error)) from None
 
     def source(self, target: str = "numpy") -> str:
-        """There is none: only separable entropies have code of their own."""
-        raise UnsupportedError(
-            f"there is no source of {self.request.outer}, u = sum of {self.request.inner}: only separable entropies "
-            "have code to read; .separable.source() is that of the sum inside"
-        )
+        """The code of the target "numpy", the only one for these entropies: one standalone module with a self-check.
+
+        >>> import fysym
+        >>> "def self_check" in fysym.catalog.norm.bind(q=2).source()
+        True
+        """
+        self._require_bound()
+        if target != "numpy":
+            raise UnsupportedError(
+                f"there is no target {shown(target)} for composite entropies, only numpy; .separable.source() is the "
+                "code of the sum inside, for all targets"
+            )
+        from ..emit import composite as emitter  # brings NumPy, which `import fysym` must not
+        from .sampling import checks
+
+        found = self._derived
+        entropy = emitter.Entropy(
+            self.outer, U, self.inner, T, found.sign, float(found.at_one),
+            float("inf") if self.margin is None else float(self.margin),
+        )  # fmt: skip
+        program = found.separable.derivation.program
+        assert program is not None
+        return emitter.source(program, entropy, reports.header(self), checks(self.outer, self.inner))

@@ -1,9 +1,12 @@
-"""Where the Hessian of G(sum s(p_j)) comes closest to a positive direction, in numbers."""
+"""G(sum s(p_j)) in numbers: where its Hessian comes closest to a positive direction, and predictions that are known."""
 
 from __future__ import annotations
 
 import numpy as np
 import sympy
+
+from .. import truth
+from ..accuracy import SHARES
 
 
 def worst(outer: sympy.Expr, inner: sympy.Expr, sign: int) -> tuple[float, tuple[float, ...]]:
@@ -38,4 +41,26 @@ def worst(outer: sympy.Expr, inner: sympy.Expr, sign: int) -> tuple[float, tuple
             found = float(share[at]), tuple(float(f"{x:.6g}") for x in p[at])
         if found[0] > 1.0:
             break
+    return found
+
+
+def checks(outer: sympy.Expr, inner: sympy.Expr) -> list[tuple[list[float], list[float], float]]:
+    """Scores, their true prediction, and how far from it code may be: what an emitted module checks itself with."""
+    from .theory import T, U
+
+    found = []
+    for parts in SHARES[:5]:
+        p = [sympy.Rational(part, sum(parts)) for part in parts]
+        s, first, second = ([truth.evaluate(sympy.diff(inner, T, k), {T: x}) for x in p] for k in range(3))
+        slope, bend = (truth.evaluate(sympy.diff(outer, U, k), {U: sum(s)}) for k in (1, 2))
+        theta = [float(-slope * x) for x in first]
+        hessian = np.diag([float(-slope * x) for x in second]) - float(bend) * np.outer(first, first).astype(float)
+        tangent = np.linalg.qr(np.column_stack([np.ones(len(p)), np.eye(len(p))[:, 1:]]))[0][:, 1:]
+        if not (np.isfinite(theta).all() and np.isfinite(hessian).all()):
+            continue
+        flattest = float(np.linalg.eigvalsh(tangent.T @ hessian @ tangent).min())
+        rounding = float(np.linalg.norm(np.spacing(np.abs(theta))))
+        allowed = max(1e-12, 4 * rounding / flattest) if flattest > 0 else np.inf
+        if allowed < 1e-3:
+            found.append((theta, [float(x) for x in p], allowed))
     return found

@@ -188,12 +188,12 @@ def _namespace(program: Program) -> str:
         "curvature": "entropy_curvature",
         "weight": "entropy_weight",
         "covalue": "None" if program.covalue is None else "entropy_covalue",
-        **{name: _float(number) for name, number in program.ends.items()},
+        **{name: number(value) for name, value in program.ends.items()},
         "newton": repr(program.newton),
         "exponential": repr(program.exponential),
     }
     if not program.domain.bounded:
-        entries |= {"low": _float(program.domain.low), "high": _float(program.domain.high)}
+        entries |= {"low": number(program.domain.low), "high": number(program.domain.high)}
     if program.inverse is None:
         entries |= {"rise": "entropy_rise", "kinks": repr(program.kinks)}
         if program.domain.bounded:
@@ -211,6 +211,7 @@ def _namespace(program: Program) -> str:
     return text
 
 
-def _float(number: float) -> str:
-    text = repr(number)
+def number(value: float) -> str:
+    """A double as Python code."""
+    text = repr(value)
     return f'float("{text}")' if "inf" in text or "nan" in text else text

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, UnsupportedError
-from . import arrays
+from .arrays import as_rows, back, back_batch, like, proportions, quiet, targets
+
+# -- emitted from here --
 
 EPS = 2.0**-52
 MANY = 2**18  # entries that are worked on at a time
 
 
-@dataclass(frozen=True)
 class Functions:
     """H = G(u), u = sum_j s(p_j), s(0) = 0: `outer` are G, G', G'', `inner` is s, and `at_one` is s(1).
 
     `separable` is a Regularizer of v = sign * u, so that w = sign * G'(u); `margin` is that of H.
     """
 
-    separable: Any
-    sign: int
-    outer: Sequence[Callable[..., Any]]
-    inner: Callable[..., Any]
-    at_one: float
-    margin: float
+    def __init__(self, separable: Any, sign: int, outer: Any, inner: Any, at_one: float, margin: float) -> None:
+        self.separable, self.sign, self.outer, self.inner = separable, sign, outer, inner
+        self.at_one, self.margin = at_one, margin
 
     def u(self, p: Any) -> Any:
         """sum_j s(p_j)."""
@@ -44,7 +40,7 @@ class Functions:
         return self.outer[0](u) + 0.0 * u
 
 
-def solve(functions: Functions, theta: Any) -> tuple[Any, Any]:
+def solve_composite(functions: Functions, theta: Any) -> tuple[Any, Any]:
     """p and w of each row, by NumPy: only scores within the margin are worked on, rows of like number together."""
     n, d = theta.shape
     p, w = np.zeros((n, d)), np.full(n, np.nan)
@@ -134,14 +130,14 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     return p, w, cut
 
 
-def problem(functions: Functions, slope: Callable[..., Any]) -> str:
+def problem(functions: Functions, slope: Any) -> str:
     """Scores whose prediction is not optimal, in words; '' if all is well. Very high powers of t are beyond doubles.
 
     With `slope` = s', theta + G'(u) s'(p) must be equal on the support and no larger off it.
     """
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
-        p, _ = solve(functions, theta)
+        p, _ = solve_composite(functions, theta)
         slopes = functions.sign * functions.w(functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
         level = np.take_along_axis(theta + slopes, p.argmax(axis=1)[:, None], axis=1)
         beyond = (theta + slopes - level) / (1.0 + np.abs(slopes))
@@ -150,7 +146,7 @@ def problem(functions: Functions, slope: Callable[..., Any]) -> str:
     return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
 
-class Kernel:
+class CompositeKernel:
     """What a user calls: any array-like in, the same shape and precision out."""
 
     def __init__(self, functions: Functions, fast: Any) -> None:
@@ -169,11 +165,11 @@ class Kernel:
                     reason = str(error)
             if target == "numba":
                 raise UnsupportedError(f"there is no Numba code: {reason}; use target='numpy'")
-        return solve(self.functions, theta)
+        return solve_composite(self.functions, theta)
 
     def solved(self, theta: Any, axis: int, target: str | None = None) -> tuple[SimpleNamespace, Any, Any]:
         """theta as rows in float64, p and w."""
-        given = arrays.as_rows(theta, axis)
+        given = as_rows(theta, axis)
         given.rows = np.ascontiguousarray(given.rows, dtype=np.float64)
         return given, *self.solve(given.rows, target)
 
@@ -181,33 +177,33 @@ class Kernel:
         """The scores at which v predicts the same: less their largest, divided by w."""
         return below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
 
-    @arrays.quiet
+    @quiet
     def predict(self, theta: Any, axis: int = -1, target: str | None = None) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
         given, p, _ = self.solved(theta, axis, target)
-        return arrays.back(given, p)
+        return back(given, p)
 
-    @arrays.quiet
+    @quiet
     def threshold(self, theta: Any, axis: int = -1) -> Any:
         """The tau of each row: p is q((theta - tau) / w)."""
         given, _, w = self.solved(theta, axis)
         inside = self.functions.separable.threshold(self.at(given, w))
-        return arrays.back_batch(given, given.rows.max(axis=1, initial=-np.inf) + w * inside)
+        return back_batch(given, given.rows.max(axis=1, initial=-np.inf) + w * inside)
 
-    @arrays.quiet
+    @quiet
     def conjugate(self, theta: Any, axis: int = -1) -> Any:
         """Omega*(theta), the largest <theta, p> + H(p)."""
         given, p, _ = self.solved(theta, axis)
         largest = given.rows.max(axis=1, initial=-np.inf)
         terms = np.where(p > 0.0, below(given.rows, largest) * p, 0.0)
         found = largest + (terms.sum(axis=1) + self.functions.entropy(self.functions.u(p)))
-        return arrays.back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
+        return back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
 
-    @arrays.quiet
+    @quiet
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> tuple[Any, Any]:
         """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent."""
-        given = arrays.as_rows(theta, axis)
-        wanted = arrays.targets(y, given)
+        given = as_rows(theta, axis)
+        wanted = targets(y, given)
         given, p, w = self.solved(theta, axis, target)
         f = self.functions
         inside = f.separable.loss(self.at(given, w), wanted, target=target)
@@ -215,7 +211,7 @@ class Kernel:
         apart = f.entropy(at_p) - f.entropy(at_y) - f.sign * w * (at_p - at_y)
         loss = w * inside + np.where((p == wanted).all(axis=1), 0.0, apart)
         loss = np.where(np.isnan(p).any(axis=1), np.nan, np.maximum(loss, 0.0))
-        return arrays.back_batch(given, loss), arrays.back(given, p - wanted)
+        return back_batch(given, loss), back(given, p - wanted)
 
     def loss(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> Any:
         """The loss of each row."""
@@ -233,21 +229,21 @@ class Kernel:
         second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
         return at, own, (second / w**4) / (1.0 - second * (x * own).sum(axis=1) / w**3)
 
-    @arrays.quiet
+    @quiet
     def jvp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
         """The derivative of the prediction: J_v / w and a matrix of rank one, by the implicit function theorem."""
-        moves = arrays.like(v, arrays.as_rows(theta, axis))
+        moves = like(v, as_rows(theta, axis))
         given, p, w = self.solved(theta, axis, target)
         at, own, factor = self.derivative(given, p, w, target)
         along = self.functions.separable.jvp(at, moves, target=target)
         moves = np.where(own == 0.0, 0.0, moves)
-        return arrays.back(given, along / w[:, None] + own * (factor * (own * moves).sum(axis=1))[:, None])
+        return back(given, along / w[:, None] + own * (factor * (own * moves).sum(axis=1))[:, None])
 
     def vjp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
         """v times the Jacobian, which is symmetric: the same as jvp."""
         return self.jvp(theta, v, axis, target)
 
-    @arrays.quiet
+    @quiet
     def jacobian(self, theta: Any, axis: int = -1) -> Any:
         """The Jacobian of each row's prediction, in two last dimensions."""
         given, p, w = self.solved(theta, axis)
@@ -257,11 +253,11 @@ class Kernel:
         d = p.shape[1]
         return found.reshape(*given.batch, d, d).astype(given.dtype)
 
-    @arrays.quiet
+    @quiet
     def entropy(self, p: Any, axis: int = -1) -> Any:
         """H(p) of each row."""
-        given = arrays.as_rows(p, axis, "p")
-        return arrays.back_batch(given, self.functions.entropy(self.functions.u(arrays.proportions(given, "p"))))
+        given = as_rows(p, axis, "p")
+        return back_batch(given, self.functions.entropy(self.functions.u(proportions(given, "p"))))
 
     def tangent(self, p: Any, y: Any) -> Any:
         """<grad H(p), y - p> of each row."""
@@ -269,18 +265,18 @@ class Kernel:
         terms = np.where(y == p, 0.0, -module.slope(module.F, p) * (y - p))
         return self.functions.w(self.functions.u(p)) * terms.sum(axis=1)
 
-    @arrays.quiet
+    @quiet
     def bregman(self, y: Any, p: Any, axis: int = -1) -> Any:
         """The Bregman divergence B(y || p) of Omega = -H."""
-        given = arrays.as_rows(p, axis, "p")
-        wanted, p = arrays.targets(y, given), arrays.proportions(given, "p")
+        given = as_rows(p, axis, "p")
+        wanted, p = targets(y, given), proportions(given, "p")
         f = self.functions
         found = f.entropy(f.u(p)) - f.entropy(f.u(wanted)) + self.tangent(p, wanted)
-        return arrays.back_batch(given, np.where((p == wanted).all(axis=1), 0.0, np.maximum(found, 0.0)))
+        return back_batch(given, np.where((p == wanted).all(axis=1), 0.0, np.maximum(found, 0.0)))
 
-    @arrays.quiet
+    @quiet
     def score(self, p: Any, y: Any, axis: int = -1) -> Any:
         """The proper scoring rule S(p; y) = B(y || p) - Omega(y); lower is better."""
-        given = arrays.as_rows(p, axis, "p")
-        wanted, p = arrays.targets(y, given), arrays.proportions(given, "p")
-        return arrays.back_batch(given, self.functions.entropy(self.functions.u(p)) + self.tangent(p, wanted))
+        given = as_rows(p, axis, "p")
+        wanted, p = targets(y, given), proportions(given, "p")
+        return back_batch(given, self.functions.entropy(self.functions.u(p)) + self.tangent(p, wanted))

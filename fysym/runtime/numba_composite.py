@@ -20,13 +20,13 @@ class Compiled(numba.Compiled):
 
     def by_numpy(self, kind: str, wide: Any, labels: Any, y: Any) -> tuple[Any, Any]:
         with np.errstate(all="ignore"):
-            return composite.solve(self.functions, wide)[0], np.zeros(len(wide))
+            return composite.solve_composite(self.functions, wide)[0], np.zeros(len(wide))
 
     def repair(self, kind: str, rows: Any, out: Any, loss: Any, labels: Any, y: Any) -> None:
         """Rows with +inf, and those whose support or whose w the kernel did not find."""
         todo = np.flatnonzero(np.isnan(out[:, 0]) & ~np.isnan(rows).any(axis=1) & (rows > -np.inf).any(axis=1))
         with np.errstate(all="ignore"):
-            out[todo], loss[todo] = composite.solve(self.functions, rows[todo])
+            out[todo], loss[todo] = composite.solve_composite(self.functions, rows[todo])
 
     def solve(self, theta: Any) -> tuple[Any, Any]:
         """p and w of each row."""
