@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import sympy
 
-from . import concavity, domains, inverse, theory
+from . import concavity, domains, inverse, theory, witness
 from . import entropy as entropies
 from .deadline import Deadline, StepTimeout, run
 from .domains import Domain
@@ -67,7 +67,7 @@ class Build:
 
     def __call__(self, entropy: Entropy, clock: Deadline) -> Regularizer:
         """All stages after reading."""
-        concavity.probe(entropy)
+        witness.probe(entropy)
         slopes = theory.end_slopes(entropy, clock)
         theory.check_reach(entropy, slopes, ("proved",))
         verdict = concavity.decide(entropy, clock, self.assume_concave)

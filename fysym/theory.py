@@ -13,13 +13,15 @@ from sympy import S
 from . import truth
 from .boundary import Limit, end_limit
 from .certify import Cover
-from .concavity import PROBES, Verdict, certificate_evidence, certified_sign
+from .certify.questions import certificate_evidence, certified_sign
+from .concavity import Verdict
 from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import Entropy, bind
 from .errors import UnsupportedError
 from .facts import Fact
 from .rewrite import is_awkward
 from .signs import Proof, bounds_of, prove_sign
+from .witness import PROBES
 
 _RANK = {"proved": 0, "certified": 1, "sampled": 2}
 

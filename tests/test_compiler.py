@@ -353,7 +353,7 @@ def test_what_goes_wrong_inside_is_an_error_of_ours(monkeypatch):
         return work
 
     for kind, words in ((RecursionError, "nested too deeply"), (KeyError, "could not be analysed .KeyError: 'inside'")):
-        monkeypatch.setattr("fysym.concavity.probe", fails(kind))
+        monkeypatch.setattr("fysym.witness.probe", fails(kind))
         with pytest.raises(fysym.UndecidedError, match=words):
             fysym.compile("t*(1-t)")
     with pytest.raises(fysym.ParameterError, match="deadline must be a number of seconds"):

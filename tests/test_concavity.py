@@ -10,7 +10,8 @@ import pytest
 import sympy
 
 import fysym
-from fysym import concavity, search
+from fysym import concavity, regularity, search, witness
+from fysym.certify import questions
 from fysym.concavity import decide
 from fysym.deadline import Deadline
 from fysym.entropy import read
@@ -155,7 +156,7 @@ def test_a_continuous_concave_kink_at_an_inexact_place_is_proved(h):
 def test_a_verdict_is_no_surer_than_that_h_is_regular(regular, monkeypatch):
     if regular == "certified":
         pytest.importorskip("flint")
-    monkeypatch.setattr("fysym.concavity._check_regular", lambda *_: regular)
+    monkeypatch.setattr("fysym.concavity.check_regular", lambda *_: regular)
     clock = Deadline(10)
     assert decide(read("-exp(t)", None, clock), clock).fact.status == regular
 
@@ -305,17 +306,17 @@ def test_zeros_of_the_curvature():
 def test_a_certificate_that_fails_or_is_late_is_none(monkeypatch):
     pytest.importorskip("flint")
     entropy = read("t*(1-t)", None, Deadline(8))
-    assert concavity.certified_sign(entropy, -1 / entropy.t, -1, Deadline(8)) is not None
-    assert concavity.certified_sign(entropy, -1 / entropy.t, 1, Deadline(8)) is None
-    assert concavity.certified_sign(entropy, -1 / entropy.t, -1, Deadline(0)) is None
+    assert questions.certified_sign(entropy, -1 / entropy.t, -1, Deadline(8)) is not None
+    assert questions.certified_sign(entropy, -1 / entropy.t, 1, Deadline(8)) is None
+    assert questions.certified_sign(entropy, -1 / entropy.t, -1, Deadline(0)) is None
 
 
 def test_terms_of_unlike_signs_are_not_certified():
     pytest.importorskip("flint")
     family = read("-t*log(t) + a*t*(1-t)", {"a": "a > 0"}, Deadline(8))
     (b,) = (p.coordinate for p in family.parameters)
-    assert concavity._certify_terms(family, -1 / family.t - 2 * b, -1, 4).sign == -1
-    assert concavity._certify_terms(family, -1 / family.t + 2 * b, -1, 4) is None
+    assert questions._certify_terms(family, -1 / family.t - 2 * b, -1, 4).sign == -1
+    assert questions._certify_terms(family, -1 / family.t + 2 * b, -1, 4) is None
 
 
 def test_what_becomes_complex_between_the_probes_is_refused():
@@ -323,50 +324,50 @@ def test_what_becomes_complex_between_the_probes_is_refused():
     hole = sympy.sqrt(entropy.t - sympy.Rational(1, 500)) - entropy.t**2
     (piece,) = (dataclasses.replace(piece, expr=hole) for piece in entropy.pieces)
     with pytest.raises(fysym.NotConcaveError, match=r"h\(1/1000\) is not a real number") as caught:
-        concavity.probe(dataclasses.replace(entropy, pieces=(piece,)))
+        witness.probe(dataclasses.replace(entropy, pieces=(piece,)))
     assert caught.value.witness == sympy.Rational(1, 1000)
 
 
 def test_a_slope_that_provably_drops_joins_two_pieces():
     family = read("a*Min(t, 1-t) + t*(1-t)", {"a": "a > 0"}, Deadline(8))
     left, right = family.pieces
-    step = concavity._step(family, left, right, 1)
-    assert concavity._is_joined(family, step, 1, Deadline(60))
-    assert not concavity._is_joined(family, -step, 1, Deadline(60))
-    assert not concavity._is_joined(family, step, 0, Deadline(8))
-    assert not concavity._is_joined(family, step, 1, Deadline(0))
+    step = regularity._step(family, left, right, 1)
+    assert regularity._is_joined(family, step, 1, Deadline(60))
+    assert not regularity._is_joined(family, -step, 1, Deadline(60))
+    assert not regularity._is_joined(family, step, 0, Deadline(8))
+    assert not regularity._is_joined(family, step, 1, Deadline(0))
 
 
 def test_regularity_by_balls_is_certified(monkeypatch):
     pytest.importorskip("flint")
     entropy = read("-t**2 + log(2 - t)/100", None, Deadline(10))
     (piece,) = entropy.pieces
-    assert concavity._check_regular(entropy, piece, entropy.h, Deadline(10)) == "proved"
-    monkeypatch.setattr(concavity, "prove_sign", lambda *_, **__: None)
-    assert concavity._check_regular(entropy, piece, entropy.h, Deadline(20)) == "certified"
+    assert regularity.check_regular(entropy, piece, entropy.h, Deadline(10)) == "proved"
+    monkeypatch.setattr(regularity, "prove_sign", lambda *_, **__: None)
+    assert regularity.check_regular(entropy, piece, entropy.h, Deadline(20)) == "certified"
 
 
 def test_no_time_for_a_search_is_no_answer(monkeypatch):
     entropy = read("t*(1-t)", None, Deadline(8))
     (piece,) = entropy.pieces
     second = sympy.diff(entropy.h, entropy.t, 2)
-    assert concavity._timed_search(second, entropy.t, Deadline(0)) is None
+    assert witness.timed_search(second, entropy.t, Deadline(0)) is None
     found = concavity._search(entropy, piece, second, Deadline(0))
     assert isinstance(found, fysym.UndecidedError) and found.interval == (0.0, 1.0)
     monkeypatch.setattr(search, "search_positive", lambda *_, **__: time.sleep(3))
-    assert concavity._timed_search(second, entropy.t, Deadline(0.5)) is None
+    assert witness.timed_search(second, entropy.t, Deadline(0.5)) is None
 
 
 def test_the_search_for_poles():
     entropy = read("t*(1-t)", None, Deadline(8))
     (piece,) = entropy.pieces
     x, third = entropy.t, sympy.Rational(1, 3)
-    assert concavity._search_pole(entropy, piece, entropy.h, 1 + x, {}, Deadline(8)) is None
+    assert regularity._search_pole(entropy, piece, entropy.h, 1 + x, {}, Deadline(8)) is None
     with pytest.raises(fysym.NotConcaveError, match="h is unbounded at t = 0.333333"):
-        concavity._search_pole(entropy, piece, 1 / (x - third), x - third, {}, Deadline(8))
+        regularity._search_pole(entropy, piece, 1 / (x - third), x - third, {}, Deadline(8))
     with pytest.raises(fysym.NotConcaveError, match="is not a real number"):
-        concavity._search_pole(entropy, piece, sympy.log(x - third), x - third, {}, Deadline(8))
-    low, high = concavity._search_pole(entropy, piece, x, x - third, {}, Deadline(8))
+        regularity._search_pole(entropy, piece, sympy.log(x - third), x - third, {}, Deadline(8))
+    low, high = regularity._search_pole(entropy, piece, x, x - third, {}, Deadline(8))
     assert 0 <= low <= third <= high <= 1
     with pytest.raises(fysym.UndecidedError, match="smooth where 7.t - 3 vanishes"):
         fysym.compile("-t**2 + sin((7*t - 3)**2)/(7*t - 3)/1000")

@@ -28,7 +28,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import fysym
-from fysym import certify, compiler, concavity, theory
+from fysym import certify, compiler, concavity, theory, witness
 from fysym.deadline import Deadline
 from fysym.entropy import read
 from fysym.regularizer import Derivation, Regularizer
@@ -306,7 +306,7 @@ def without_code(text: str) -> Any:
 
     def work() -> Any:
         entropy = read(text, None, clock)
-        concavity.probe(entropy)
+        witness.probe(entropy)
         slopes = theory.end_slopes(entropy, clock)
         verdict = concavity.decide(entropy, clock)
         derivation = Derivation(entropy, verdict, theory.derive(entropy, slopes, verdict, clock), None, None)

@@ -14,6 +14,8 @@ COLOURS = {"proved": "32", "certified": "32", "sampled": "33", "refuted": "31", 
 STAGES = {
     "fysym.entropy": "reading h",
     "fysym.boundary": "limits at the ends",
+    "fysym.witness": "looking for a counterexample",
+    "fysym.regularity": "deciding whether h is smooth inside",
     "fysym.concavity": "deciding whether h is concave",
     "fysym.theory": "deriving the theory",
     "fysym.inverse": "inverting the slope",

@@ -1,0 +1,182 @@
+"""Whether h is real and without poles inside its pieces, continuous between them, and its slope drops at kinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import S
+
+from . import truth
+from .boundary import Point, end_limit
+from .certify.questions import certified_sign
+from .deadline import Deadline, simplified
+from .entropy import Entropy
+from .errors import UndecidedError
+from .kinks import Piece
+from .rewrite import is_awkward
+from .signs import conditions, prove_sign
+from .witness import number, raise_at, refute_undefined, timed_search, violation
+
+# A step at a kink that is smaller, to ten times as many digits as usual, counts as none.
+TINIEST = sympy.Float("1e-300", 20)
+
+
+def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
+    """How it is known that h is continuous and h' drops at each kink; an error where that fails."""
+    status = "proved"
+    for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
+        for order in (0, 1):
+            step = _step(entropy, left, right, order)
+            if step is not None and _is_joined(entropy, step, order, deadline):
+                continue
+            exact = step is not None and order == 1 and not entropy.parameters
+            for point in entropy.points:
+                value = truth.context().nan
+                if step is not None:
+                    value = truth.evaluate(step, {entropy.t: left.high, **point}, digits=10 * truth.DIGITS)
+                if value != value:
+                    value = _step_of_limits(entropy, left, right, order, point, deadline)
+                least = TINIEST if step is not None else 1e-30
+                if order == 0 and not abs(value) <= least:
+                    raise_at(entropy, left.high, point, f"h jumps at t = {number(left.high)}", "a continuous h")
+                if order == 1 and not value <= least:
+                    what = f"the slope of h rises at its kink t = {number(left.high)}"
+                    raise_at(entropy, left.high, point, what, "a concave kink")
+                exact = exact and value < -TINIEST
+            status = status if exact else "sampled"
+    return status
+
+
+def check_middle(entropy: Entropy) -> str:
+    """How it is known that h' does not rise at 0, where a piece without ends was cut in two."""
+    status = "proved"
+    for piece in entropy.pieces:
+        if len(piece.halves) == 1:
+            continue
+        slope, near = entropy.opened(sympy.diff(piece.expr, entropy.t)), sympy.Rational(1, 10**25)
+        for point in entropy.points[:3]:
+            before, after = (truth.evaluate_reliably(slope, {entropy.t: at, **point}) for at in (-near, near))
+            if after > before and after - before > 1e-12 * (abs(after) + abs(before)):
+                raise_at(entropy, S.Zero, point, "the slope of h rises at t = 0", "a concave kink")
+            for condition in conditions(piece.expr, entropy.t):  # singular at 0, so numbers decide
+                if not abs(truth.evaluate(entropy.opened(condition), {entropy.t: S.Zero, **point})) > 0:
+                    status = "sampled"
+    return status
+
+
+def _step(entropy: Entropy, left: Piece, right: Piece, order: int) -> sympy.Expr | None:
+    """By how much h (order 0) or h' (order 1) rises from one piece to the next; None where it is singular."""
+    t = entropy.t
+    sides = [entropy.opened(sympy.diff(piece.expr, t, order) if order else piece.expr) for piece in (left, right)]
+    step = (sides[1] - sides[0]).subs(t, left.high)
+    return None if step.has(sympy.nan, sympy.zoo, sympy.oo) else step
+
+
+def _is_joined(entropy: Entropy, step: sympy.Expr, order: int, deadline: Deadline) -> bool:
+    """Is a step provably zero, or, of the slope, provably a drop?"""
+    try:
+        if step == 0 or deadline.run(lambda: simplified(step) == 0, share=0.03):
+            return True
+    except Exception:  # also StepTimeout: then numbers decide
+        return False
+    if order == 0 or not entropy.parameters:
+        return False
+    proof = prove_sign(step, entropy.x, Deadline(min(0.05 * deadline.seconds, deadline.left())))
+    return proof is not None and proof.sign < 0
+
+
+def _step_of_limits(entropy: Entropy, left: Piece, right: Piece, order: int, point: Point, deadline: Deadline) -> Any:
+    """A step between one-sided limits, where the formulas are singular; nan where one is not finite."""
+    t = entropy.t
+    values = []
+    for piece, end in ((left, 1), (right, 0)):
+        expr = entropy.opened(sympy.diff(piece.expr, t, order)).subs(t, piece.point(entropy.x))
+        limit = end_limit(expr.xreplace(point), entropy.x, end, deadline).value
+        if limit is None or limit.is_infinite:
+            return truth.context().nan
+        values.append(truth.evaluate_reliably(limit, {}))
+    return values[1] - values[0]
+
+
+# --- poles and domains -----------------------------------------------------------------------------
+
+
+def check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadline) -> str:
+    """How it is known that h has no pole and stays real inside the piece; an error when it has one."""
+    status = "proved"
+    for plain in conditions(piece.stretched(entropy.t, entropy.x), entropy.x):
+        condition = entropy.opened(plain)
+        proof = prove_sign(condition, entropy.x, Deadline(min(0.1 * deadline.seconds, deadline.left())), depth=1)
+        if proof is not None and proof.strict:
+            continue
+        sign = 1 if truth.evaluate(condition, {entropy.x: S.Half, **entropy.points[0]}) > 0 else -1
+        certified = certified_sign(entropy, plain, sign, deadline)
+        if certified is not None and certified.strict:
+            status = "certified" if status == "proved" else status
+            continue
+        status = "sampled"
+        for point in entropy.extremes((6, 15)):
+            _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+        for point in entropy.points[:7]:
+            place = _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+            if place is not None:
+                user = entropy.user(condition.xreplace(point))
+                raise UndecidedError(f"could not tell whether h is smooth where {user} vanishes, t in {place}", place)
+    return status
+
+
+def _search_pole(
+    entropy: Entropy, piece: Piece, h: sympy.Expr, condition: sympy.Expr, point: Point, deadline: Deadline
+) -> tuple[float, float] | None:
+    """Search for a zero of a condition: raises where h is not smooth, else None or an interval that stays open."""
+    t, bound = entropy.x, h.xreplace(point)
+    sign = 1 if truth.evaluate(condition, {t: S.Half}) > 0 else -1
+    result = timed_search(-sign * condition, t, deadline)
+    if result is not None and result.violation is None and result.complete and not result.open_boxes:
+        return None
+    at = violation(result)
+    if at is not None:
+        value = truth.evaluate(bound, {t: at})
+        if value != value:
+            refute_undefined(entropy, piece, at, point)
+        pole = _bisect(condition, t, S.Half, at)
+        if not abs(truth.evaluate(bound, {t: pole}, digits=200)) < 1e15:
+            _raise_pole(entropy, piece, pole, point)
+    for root in _inner_roots(condition, t, deadline):
+        if _is_unbounded(bound, t, root):
+            _raise_pole(entropy, piece, root, point)
+    boxes = result.open_boxes if result is not None else ()
+    return boxes[0] if boxes else (0.0, 1.0)
+
+
+def _raise_pole(entropy: Entropy, piece: Piece, pole: sympy.Expr, point: Point) -> None:
+    witness = piece.point(pole)
+    raise_at(entropy, witness, point, f"h is unbounded at t = {float(witness):.6g}", "an h without poles")
+
+
+def _inner_roots(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> list[sympy.Expr]:
+    """The rational roots of f in (0, 1), where it is a polynomial."""
+
+    def work() -> list[sympy.Expr]:
+        return [root for root in sympy.Poly(f, t, domain="QQ").ground_roots() if 0 < root < 1]
+
+    try:
+        return [] if is_awkward(f) else deadline.run(work, share=0.02)
+    except Exception:  # also StepTimeout: none is known then
+        return []
+
+
+def _is_unbounded(h: sympy.Expr, t: sympy.Symbol, root: sympy.Expr) -> bool:
+    """|h| grows towards the root at least as a logarithm does."""
+    far, near, nearer = (truth.evaluate_reliably(h, {t: root + sympy.Rational(1, 10**k)}) for k in (25, 50, 100))
+    return bool(abs(near - far) > 1e-9 * abs(far) and abs(nearer - near) > 1.5 * abs(near - far))
+
+
+def _bisect(f: sympy.Expr, t: sympy.Symbol, a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
+    """A point within 1e-30 of a change of sign of f between a and b."""
+    low_sign = truth.evaluate(f, {t: a}) > 0
+    for _ in range(100):
+        middle = (a + b) / 2
+        a, b = (middle, b) if (truth.evaluate(f, {t: middle}, digits=60) > 0) == low_sign else (a, middle)
+    return b
