@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from . import report as reports
 from .concavity import Verdict
 from .emit import TARGETS
 from .entropy import Entropy
-from .errors import InputError, ParameterError, UndecidedError, UnsupportedError
+from .errors import InputError, UndecidedError, UnsupportedError
 from .facts import Fact
 from .methods import Methods
 from .parse import shown
@@ -61,12 +60,11 @@ class Regularizer(Methods):
     def __init__(
         self, derivation: Derivation, name: str | None, rebind: Callable[[Entropy, Mapping[str, Any]], Regularizer]
     ) -> None:
+        super().__init__()
         self.derivation = derivation
         self.name = name
         self._rebind = rebind
-        self._bound: dict[Any, Regularizer] = {}
         self._ratios: dict[Any, Any] = {}
-        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied without its code, which is made again when it is needed."""
@@ -300,28 +298,8 @@ class Regularizer(Methods):
         """
         return {p.name: p.range.describe(p.name) for p in self.derivation.entropy.parameters}
 
-    def bind(self, **values: Any) -> Regularizer:
-        """The member of the family at these parameter values.
-
-        >>> import fysym
-        >>> fysym.catalog.tsallis.bind(alpha=1.5).margin
-        2
-        """
-        if not values:
-            return self
-        try:
-            key = tuple((name, type(values[name]), values[name]) for name in sorted(values))
-            hash(key)
-        except TypeError:
-            raise ParameterError(f"parameter values must be numbers; got {values!r}") from None
-        bound = self._bound.get(key)
-        if bound is None:
-            bound = self._rebind(self.derivation.entropy, values)
-            with self._lock:
-                if len(self._bound) >= 64:
-                    self._bound.clear()
-                self._bound[key] = bound
-        return bound
+    def _member(self, values: Mapping[str, Any]) -> Regularizer:
+        return self._rebind(self.derivation.entropy, values)
 
     def _scaled(self, factor: sympy.Expr) -> Regularizer:
         from .compiler import compile

@@ -8,7 +8,6 @@ theta / w.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -144,11 +143,10 @@ class Composite(Methods):
     """
 
     def __init__(self, request: Request, derivation: Derivation | None) -> None:
+        super().__init__()
         self.request = request
         self.derivation = derivation
         self.name = request.name
-        self._bound: dict[Any, Composite] = {}
-        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied without its code, which is made again when it is needed."""
@@ -225,24 +223,9 @@ class Composite(Methods):
 
     # Parameters
 
-    def bind(self, **values: Any) -> Composite:
-        """The member of the family at these parameter values."""
-        if not values:
-            return self
-        try:
-            key = tuple((name, type(values[name]), values[name]) for name in sorted(values))
-            hash(key)
-        except TypeError:
-            raise ParameterError(f"parameter values must be numbers; got {values!r}") from None
-        bound = self._bound.get(key)
-        if bound is None:
-            clock = Deadline(self.request.seconds)
-            bound = _guarded(lambda: _compiled(self.request.bind(values), clock), clock)
-            with self._lock:
-                if len(self._bound) >= 64:
-                    self._bound.clear()
-                self._bound[key] = bound
-        return bound
+    def _member(self, values: Mapping[str, Any]) -> Composite:
+        clock = Deadline(self.request.seconds)
+        return _guarded(lambda: _compiled(self.request.bind(values), clock), clock)
 
     def _scaled(self, factor: sympy.Expr) -> Composite:
         clock = Deadline(self.request.seconds)

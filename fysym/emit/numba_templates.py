@@ -254,16 +254,16 @@ def at_top(r):
 '''
 
 # The same where q has no closed form: Newton's method for log t below the middle, for log(1 - t) above it.
-SOLVED_TOP = '''
+_HALF = '''
 
 @njit(error_model="numpy")
-def lower_half(s):
-    """t <= 1/2 with the rise s."""
+def {name}(s):
+    """{words}"""
     low, high, at = -745.0, -0.6931471805599453, -2.0
     for iteration in range(200):
         t = vexp(at)
-        {lower}
-        miss = rise_t - s
+        {rises}
+        miss = {miss}
         slope = curve_t * t
         step = miss / slope
         if slope < 1e300 and (abs(miss) <= 4.4e-16 * abs(s) or abs(step) <= 2.2e-16):
@@ -279,32 +279,21 @@ def lower_half(s):
             new = 2.0 * at if 2.0 * at > low and miss > 0.0 and iteration % 4 != 3 else 0.5 * (low + high)
         at = new
     return vexp(at)
+'''
 
 
-@njit(error_model="numpy")
-def upper_half(s):
-    """1 - t <= 1/2 of the rise s."""
-    low, high, at = -745.0, -0.6931471805599453, -2.0
-    for iteration in range(200):
-        t = vexp(at)
-        {upper}
-        miss = s - rise_t
-        slope = curve_t * t
-        step = miss / slope
-        if slope < 1e300 and (abs(miss) <= 4.4e-16 * abs(s) or abs(step) <= 2.2e-16):
-            return t - t * step if abs(step) < 1e-6 else t
-        if miss < 0.0:
-            low = at
-        else:
-            high = at
-        if high - low <= 2.2e-16 * abs(low):
-            return t
-        new = at - step
-        if iteration % 4 == 3 or not (new > low and new < high):
-            new = 2.0 * at if 2.0 * at > low and miss > 0.0 and iteration % 4 != 3 else 0.5 * (low + high)
-        at = new
-    return vexp(at)
+def _half(name: str, words: str, rises: str, miss: str) -> str:
+    places = {"{name}": name, "{words}": words, "{rises}": rises, "{miss}": miss}
+    text = _HALF
+    for place, value in places.items():
+        text = text.replace(place, value)
+    return text
 
+
+SOLVED_TOP = (
+    _half("lower_half", "t <= 1/2 with the rise s.", "{lower}", "rise_t - s")
+    + _half("upper_half", "1 - t <= 1/2 of the rise s.", "{upper}", "s - rise_t")
+    + '''
 
 @njit(error_model="numpy")
 def at_top(r):
@@ -321,6 +310,7 @@ def at_top(r):
     {lower}
     return F(t), F(1.0 / curve_t), F(1.0 - t)
 '''
+)
 
 # For log(rest / missing) = 0, where rest is the mass of all but one largest score and missing is 1 minus that one's
 # probability: tiny remainders keep their digits.
