@@ -90,7 +90,7 @@ class Build:
 def _guarded(work: Callable[[], Made], clock: Deadline) -> Made:
     """Nothing but a FysymError leaves the compiler, and nothing keeps it a second past its deadline."""
     try:
-        return run(work, seconds=clock.seconds + 0.75)
+        return run(work, seconds=clock.seconds + 0.5)
     except FysymError:
         raise
     except StepTimeout:
