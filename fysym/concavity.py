@@ -16,7 +16,7 @@ from . import truth
 from .certify import Cover
 from .certify.questions import certificate_evidence, certified_sign
 from .deadline import Deadline, factored, simplified
-from .entropy import Entropy, bind
+from .entropy import Entropy
 from .errors import UndecidedError
 from .facts import Fact
 from .kinks import Piece
@@ -44,7 +44,7 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
         joined = max((check_kinks(entropy, deadline), check_middle(entropy)), key=("proved", "sampled").index)
         for face in entropy.faces():
-            bound = bind(entropy, face, deadline)
+            bound = entropy.at_face(face, deadline)
             probe(bound)
             verdicts.append(decide(bound, deadline))
     except UndecidedError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy
@@ -85,6 +85,7 @@ class Entropy:
     user_variable: sympy.Symbol
     pieces: tuple[kinks.Piece, ...]
     domain: Domain = SIMPLEX
+    _faces: dict[Any, Entropy] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def x(self) -> sympy.Symbol:
@@ -146,6 +147,13 @@ class Entropy:
             for end, is_open in ((p.range.low, p.range.low_open), (p.range.high, p.range.high_open)):
                 if not is_open:
                     yield {p.name: end}
+
+    def at_face(self, face: dict[str, sympy.Expr], deadline: Deadline) -> Entropy:
+        """The member at a face, which is worked out once."""
+        key = tuple(face.items())
+        if key not in self._faces:
+            self._faces[key] = bind(self, face, deadline)
+        return self._faces[key]
 
 
 def variable_of(domain: Domain) -> sympy.Symbol:

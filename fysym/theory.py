@@ -16,7 +16,7 @@ from .certify import Cover
 from .certify.questions import certificate_evidence, certified_sign
 from .concavity import Verdict
 from .deadline import Deadline, StepTimeout, factored, simplified
-from .entropy import Entropy, bind
+from .entropy import Entropy
 from .errors import UnsupportedError
 from .facts import Fact
 from .rewrite import is_awkward
@@ -87,7 +87,7 @@ def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, dead
     theory = _derive(entropy, slopes, verdict, deadline)
     for face in entropy.faces():
         end = ", ".join(f"{name} = {value}" for name, value in face.items())
-        bound = bind(entropy, face, deadline)
+        bound = entropy.at_face(face, deadline)
         member = derive(bound, end_slopes(bound, deadline), verdict, deadline)
         values = {p.symbol: face[p.name] for p in entropy.parameters if p.name in face}
         for name in FACE_FACTS:
