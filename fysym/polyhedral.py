@@ -189,4 +189,4 @@ class Polyhedral(Methods):
 
     def source(self, target: str = "numpy") -> str:
         """There is none: only separable entropies have code of their own."""
-        raise UnsupportedError(f"there is no source of {self.name}: only other entropies have code to read")
+        raise UnsupportedError(f"there is no source of {self.name}: it picks the largest scores, nothing is solved")

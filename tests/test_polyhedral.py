@@ -133,7 +133,7 @@ def test_the_object(name: str) -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(reg)).predict(THETA), reg.predict(THETA))
     with pytest.raises(fysym.InputError, match="no format"):
         reg.report("pdf")
-    with pytest.raises(fysym.UnsupportedError, match="only separable"):
+    with pytest.raises(fysym.UnsupportedError, match="there is no source of"):
         reg.source()
     with pytest.raises(fysym.UnsupportedError, match="no Numba code"):
         reg.predict(THETA, target="numba")
