@@ -107,6 +107,8 @@ def alone(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     [(name, sample) for name, target in TARGETS.items() for sample in sorted(target.run or SAMPLES)],
 )
 def test_its_self_check_passes_without_fysym_and_sympy(target: str, sample: str, tmp_path: Path) -> None:
+    if target == "numba":
+        pytest.importorskip("numba")
     reg = sample_named(sample)
     done = alone(TARGETS[target].source(reg), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
