@@ -47,19 +47,58 @@ class Deadline:
 
 
 class _Worker(threading.Thread):
-    """The thread of one step, and the step inside it that it waits for."""
+    """The thread of one step, and the step inside it that it waits for.
+
+    Waiting is done with a lock of its own: an interruption inside `join` would mark a running thread as ended.
+    """
 
     def __init__(self, work: Callable[[], None]) -> None:
         super().__init__(target=contextvars.copy_context().run, args=(work,), name="fysym-step", daemon=True)
         self.inner: _Worker | None = None
-        self.ended = threading.Event()
+        self.ended = False
+        self.shielded = False  # while it starts a thread: the locks of `threading` do not stand interruptions
+        self.turn = threading.Lock()  # held until the work has ended
+        self.turn.acquire()
         # an interruption that arrives after the work has ended is nobody's concern
         self._invoke_excepthook = lambda *_: None
 
-    def running(self) -> list[_Worker]:
-        """This step and those inside it, as far as they have not ended."""
-        inside = self.inner.running() if self.inner else []
-        return inside if self.ended.is_set() or not self.is_alive() else [self, *inside]
+    def interrupt(self) -> bool:
+        """Raise _Stop in this step and in those inside it; whether any of them is still there."""
+        inside = self.inner is not None and self.inner.interrupt()
+        if self.ended or self.ident is None:
+            return inside
+        number = ctypes.c_ulong(self.ident)
+        try:
+            # A later thread may have the same number. Nothing between this look and the call lets another thread run.
+            if _threads[self.ident] is self and not self.shielded:
+                return _interrupt(number, _STOP) > 0 or inside
+            return _threads[self.ident] is self or inside
+        except KeyError:
+            return inside
+
+
+_threads: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+_interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_STOP = ctypes.py_object(_Stop)
+
+
+class _Shield:
+    """Inside, the step that is running is not interrupted; an interruption that was on its way comes first."""
+
+    def __enter__(self) -> None:
+        self.step = threading.current_thread()
+        if isinstance(self.step, _Worker):
+            self.step.shielded = True
+            try:
+                for _ in range(3):
+                    time.monotonic()  # each call takes what is on its way
+            except BaseException:
+                self.step.shielded = False
+                raise
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self.step, _Worker):
+            self.step.shielded = False
 
 
 def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
@@ -77,18 +116,24 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
         except BaseException as error:
             outcome.append((False, error))
         finally:
-            worker.ended.set()
+            worker.ended = True
+            worker.turn.release()
 
     worker = _Worker(work)
     outer = threading.current_thread()
     if isinstance(outer, _Worker):
         outer.inner = worker
-    worker.start()
+    with _Shield():
+        worker.start()
     try:
-        worker.join(seconds)
-    finally:
-        if worker.is_alive():
-            _stop(worker)
+        worker.turn.acquire(timeout=seconds)
+    except _Stop:  # who stops this step stops those inside it
+        raise
+    except BaseException:
+        _stop(worker)
+        raise
+    if not worker.ended:
+        _stop(worker)
     if not outcome:
         mpmath.mp.prec = precision  # SymPy sets it, and a step that was left may not have set it back
         for forget in _FORGETTERS:
@@ -105,20 +150,19 @@ def _stop(worker: _Worker, patience: float = 0.25) -> None:
 
     That is left to a thread which nobody interrupts: the caller may be a step that is being stopped itself.
     """
-    reaper = threading.Thread(target=_reap, args=(worker,), name="fysym-reaper", daemon=True)
-    reaper.start()
-    reaper.join(patience)
+    with _Shield():
+        reaper = threading.Thread(target=_reap, args=(worker,), name="fysym-reaper", daemon=True)
+        reaper.start()
+        reaper.join(patience)
 
 
 def _reap(worker: _Worker) -> None:
     """Interrupt a step and all inside it until they have ended: SymPy may swallow an interruption, a long
     operation on integers delays it, and a step that waits for another hears of it only when that one ends."""
-    pause = 0.02
+    pause = 0.005
     with _silence():
-        while running := worker.running():
-            for step in running:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(step.ident or 0), ctypes.py_object(_Stop))
-            running[-1].join(pause)
+        while worker.interrupt():
+            time.sleep(pause)
             pause = min(1.2 * pause, 1.0)
 
 

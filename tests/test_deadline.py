@@ -1,6 +1,7 @@
 """Time limits that hold on any thread."""
 
 import contextlib
+import random
 import sys
 import threading
 import time
@@ -107,6 +108,34 @@ def test_what_a_left_step_was_using_is_not_used_again() -> None:
 
     run(outer, seconds=10)
     assert truth.context() is not mine
+
+
+def test_steps_that_time_out_at_every_depth_and_moment() -> None:
+    """An interruption may arrive anywhere, also where a step starts, waits for or stops another one."""
+
+    def nest(depth: int, rng: random.Random) -> None:
+        if depth == 0:
+            spin()
+        try:
+            run(nest, depth - 1, rng, seconds=0.06 * rng.random())
+        except StepTimeout:
+            nest(depth - 1, rng)
+
+    def user(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(25):
+            with contextlib.suppress(StepTimeout):
+                run(nest, rng.randrange(4), rng, seconds=0.01 + 0.05 * rng.random())
+        finished.append(seed)
+
+    finished: list[int] = []
+    users = [threading.Thread(target=user, args=(seed,), daemon=True) for seed in range(3)]
+    for thread in users:
+        thread.start()
+    for thread in users:
+        thread.join(120)
+    assert sorted(finished) == [0, 1, 2]
+    wait_for(lambda: not steps())
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> None:
