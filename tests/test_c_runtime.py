@@ -163,7 +163,7 @@ def test_targets_and_functions_without_code_are_refused() -> None:
         fysym.compile("-loggamma(1 + t)").source("c")
 
 
-@pytest.mark.parametrize("name", [*MEMBERS, *OTHERS])
+@pytest.mark.parametrize("name", [*MEMBERS, *OTHERS, "log(t)", "log(t) + log(1 - t)"])
 def test_its_self_check(name: str, tmp_path: Path) -> None:
     done = self_checked(pair(name)[0].source("c"), tmp_path)
     assert done.returncode == 0, done.stdout

@@ -109,8 +109,8 @@ int main(void) {{
             fy_value_and_grad(theta, NULL, &label, &loss, grad, 1, d);
             if (j == 0) first = loss;
             total += p[j];
-            if (!(fabs(p[j] - expected[j]) <= allowed) || !(fabs(grad[j] - (p[j] - 1.0)) <= 1e-15) ||
-                !(fabs((loss - first) - (theta[0] - theta[j])) <= 1e-13 * (1.0 + loss + first))) {{
+            if (!(fabs(p[j] - expected[j]) <= allowed) || !(fabs(grad[j] - (p[j] - 1.0)) <= 1e-15) || isnan(loss) ||
+                (!isinf(loss) && !(fabs((loss - first) - (theta[0] - theta[j])) <= 1e-13 * (1.0 + loss + first)))) {{
                 printf("class %zu of check %zu: %.17g, not %.17g; loss %.17g\\n", j, k, p[j], expected[j], loss);
                 return 1;
             }}

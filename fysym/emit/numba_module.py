@@ -91,7 +91,6 @@ METHODS = {
     "vjp": ("theta v", "v times the Jacobian, which is symmetric: the same as jvp."),
 }
 VECTOR = ("vector_coefficients", "vector_math", "vector")
-IMPORTED = "from fysym.runtime.vector import *\n"
 
 
 def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, Any, float]]) -> str:
