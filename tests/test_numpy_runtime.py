@@ -419,15 +419,19 @@ def test_the_runtime_solves_its_equations(name: str) -> None:
         np.testing.assert_allclose(kernel.jvp(theta, v), change, atol=1e-6)
 
 
+def row(*scores: float) -> runtime.Rows:
+    """One row, whose first score is its largest."""
+    return runtime.Rows(np.array(scores), np.array([len(scores)]), np.array([0]))
+
+
 def test_where_the_sum_jumps_between_doubles_the_prediction_still_sums_to_one() -> None:
     """Five equal scores beside one a hair above: p stays between what the two neighbouring thresholds give."""
     for theta in ([1e3, 1e3, 0.0], [1e6, 1e6 + 1e-9, 1e6], [3e7, 3e7, 3e7, -1e9], [0.5, 0.5 - 1e-17, 0.2]):
         p = runtime.Kernel(STEEP).predict(theta)
         assert abs(p.sum() - 1) <= 1e-15 and (p >= 0).all()
         assert p[0] == pytest.approx(p[1], abs=1e-6)
-    x, top = np.array([[0.0, 0.0]]), np.array([0])
-    mix = runtime.between(STEEP, x, top, np.array([-1.0 - 1e-9]), np.array([-1.0 + 1e-9]))
-    np.testing.assert_allclose(mix, [[0.5, 0.5]], atol=1e-15)
+    mix = runtime.between(STEEP, row(0.0, 0.0), np.array([-1.0 - 1e-9]), np.array([-1.0 + 1e-9]))
+    np.testing.assert_allclose(mix, [0.5, 0.5], atol=1e-15)
 
 
 @pytest.mark.parametrize("name", HANDMADE)
@@ -526,8 +530,8 @@ def test_a_search_that_does_not_end_still_gives_probabilities() -> None:
         weight=lambda t, s: 0.0 * t,
     )  # fmt: skip
     with np.errstate(all="ignore"):
-        _, p = runtime.search(f, np.zeros((3, 4)), np.zeros(3, int), np.full(3, 4))
-    np.testing.assert_array_equal(p, np.full((3, 4), 0.25))
+        _, p = runtime.search(f, runtime.Rows(np.zeros(12), np.full(3, 4), np.array([0, 4, 8])))
+    np.testing.assert_array_equal(p, np.full(12, 0.25))
 
 
 def test_between_two_thresholds_the_mix_sums_to_one() -> None:
@@ -537,5 +541,5 @@ def test_between_two_thresholds_the_mix_sums_to_one() -> None:
         slope_low=-9.0, rise_high=9.0, rise_middle=0.0, anchor=0.0, curvature_high=1.0, weight=lambda t, s: 0.0 * t,
         inverse=np.vectorize(lambda r: q[r]), coinverse=np.vectorize(lambda r: 1.0 - q[r]),
     )  # fmt: skip
-    p = runtime.between(f, np.array([[0.0, -1.0]]), np.array([0]), np.array([0.0]), np.array([0.5]))
-    np.testing.assert_allclose(p, [[0.74, 0.26]], rtol=0, atol=1e-14)
+    p = runtime.between(f, row(0.0, -1.0), np.array([0.0]), np.array([0.5]))
+    np.testing.assert_allclose(p, [0.74, 0.26], rtol=0, atol=1e-14)

@@ -45,7 +45,7 @@ def machine() -> Any:
 
 @functools.cache
 def _surroundings() -> str:
-    """Everything besides a kernel's text that its machine code depends on."""
+    """Everything besides a kernel's text that its machine code and the verdict on it depend on."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -54,7 +54,7 @@ def _surroundings() -> str:
     folder = os.path.dirname(inspect.getfile(vector_coefficients))
     parts = [llvmlite.__version__, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     parts += [os.environ.get(name, "") for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
-    for name in ("vector.py", "vector_math.py", "vector_coefficients.py"):
+    for name in ("vector.py", "vector_math.py", "vector_coefficients.py", "numba.py", "numpy.py"):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             parts.append(file.read())
     return "\n".join(parts)

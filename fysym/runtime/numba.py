@@ -126,6 +126,8 @@ class Compiled:
     def problem(self, kind: str, bits: int, native: Any) -> str:
         """Where a new kernel is farther from the NumPy target than a few units of the scores explain; '' if nowhere."""
         dtype = np.float64 if bits == 64 else np.float32
+        f = self.module.F
+        margin = f.slope_high - f.slope_low if self.module.has_margin(f) else 0.0
         for rows in hard_rows(self.module, dtype):
             n, d = rows.shape
             labels = np.zeros(n, np.int64)
@@ -137,8 +139,9 @@ class Compiled:
             wide = rows.astype(np.float64)
             expected, losses = self.by_numpy(kind, wide, labels, y)
             spread, losses_spread = np.zeros(rows.shape), np.zeros(n)
-            shift = 4 * np.spacing(np.abs(rows).max(axis=1, keepdims=True)).astype(np.float64)
-            for j in range(d):  # what four units in the last place of a score do
+            units = np.maximum(np.abs(rows).max(axis=1, keepdims=True), dtype(margin))
+            shift = 4 * np.spacing(units).astype(np.float64)
+            for j in range(d):  # what four units in the last place of a score or of the threshold do
                 for sign in (1, -1):
                     moved = wide.copy()
                     moved[:, j : j + 1] += sign * shift

@@ -75,10 +75,11 @@ def weights(f: Any, p: Any, r: Any) -> Any:
     """w = q'(r) = 1/g''(p) on the support and 0 off it; at p = 1 by the stored limit."""
     between = (p > 0.0) & (p < 1.0)
     count = np.count_nonzero(between)
-    if 2 * count >= p.size:
+    if count == p.size:
+        w = f.weight(p, r)
+    elif 2 * count >= p.size:
         w = f.weight(inside(p), r)
-        if count < p.size:
-            w = np.where(between, w, np.where(p >= 1.0, 1.0 / np.float64(f.curvature_high), 0.0))
+        w = np.where(between, w, np.where(p >= 1.0, 1.0 / np.float64(f.curvature_high), 0.0))
     else:
         w = np.where(p >= 1.0, 1.0 / np.float64(f.curvature_high), 0.0)
         w[between] = f.weight(inside(p[between]), r[between])
@@ -89,36 +90,84 @@ def weights(f: Any, p: Any, r: Any) -> Any:
 # largest score is 0: with the anchor at the slope at 0, u is the score at which a probability becomes 0.
 
 
-def pieces(n: int, d: int) -> list[slice]:
-    """The rows (n, d) in slices of about PIECE entries."""
-    some = max(1, PIECE // max(d, 1))
+def pieces(n: int, d: int, most: int = PIECE) -> list[slice]:
+    """The rows (n, d) in slices of about `most` entries."""
+    some = max(1, most // max(d, 1))
     return [slice(k, min(k + some, n)) for k in range(0, n, some)]
 
 
-def columns(n: int, d: int) -> list[slice]:
-    """The columns of rows that are too long for one piece."""
-    return pieces(d, n)
+class Rows:
+    """Scores of rows that stand one after another: `x`, 0 at the largest of a row, `counts` of each row, and `top`,
+    the places of the largest."""
+
+    def __init__(self, x: Any, counts: Any, top: Any) -> None:
+        self.x, self.counts, self.top = x, counts, top
+        self.starts = np.cumsum(counts) - counts
+
+    def spread(self, values: Any) -> Any:
+        """The value of its row for each score."""
+        return np.repeat(values, self.counts) if len(self.counts) > 1 else values
+
+    def sums(self, entries: Any) -> Any:
+        """The sum over each row, whose digits do not depend on other rows."""
+        return np.add.reduceat(entries, self.starts)
+
+    def of(self, entries: Any) -> Rows:
+        """Only the scores that are marked, the largest of each row among them."""
+        counts = np.add.reduceat(entries, self.starts, dtype=np.int64)
+        return Rows(self.x[entries], counts, np.cumsum(entries)[self.top] - 1)
+
+    def some(self, rows: Any) -> Rows:
+        """Only the rows that are marked."""
+        if rows.all():
+            return self
+        counts = self.counts[rows]
+        return Rows(self.x[np.repeat(rows, self.counts)], counts, np.cumsum(counts) - counts + (self.top - self.starts)[rows])
+
+    def parts(self) -> list[tuple[slice, Any]]:
+        """All scores at once, or those of a single long row a piece at a time; each with the largest that it has."""
+        if len(self.counts) > 1 or len(self.x) <= PIECE:
+            return [(slice(0, len(self.x)), self.top)]
+        top = int(self.top[0])
+        return [(k, [top - k.start] if k.start <= top < k.stop else []) for k in pieces(len(self.x), 2)]
 
 
 def predict_rows(f: Any, theta: Any, out: Any) -> None:
-    """Predictions of rows of scores, into rows of `out`; what is left of rows after the margin, many rows at a time."""
+    """Predictions of rows of scores, into rows of zeros; what is left of rows after the margin, many rows at a time."""
     n, d = theta.shape
-    if not has_margin(f):
+    if f.exponential is not None:
         for k in pieces(n, d):
             out[k] = solve_rows(f, theta[k]).p
         return
     flat = out.reshape(-1)
     waiting: list[Any] = []
-    for k in pieces(n, d):
-        places, x, counts, bad = within_margin(f, theta[k])
-        out[k] = 0.0
-        if bad.any():
-            out[k][bad] = np.nan
-        waiting.append((places + k.start * d, x, counts))
-        if k.stop == n or sum(len(x) for _, x, _ in waiting) >= PIECE:
-            places, x, counts = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
-            flat[places] = solve_kept(f, x, counts, d)[1]
-            waiting = []
+    size = 0
+    for block in pieces(n, d, 4 * PIECE):
+        kept, largest = candidates(f, theta[block])
+        dense = np.count_nonzero(kept) > PIECE // 2
+        for k in pieces(*kept.shape) if dense else [slice(0, len(kept))]:
+            bad = ~(largest[k] > -np.inf)
+            if bad.any():
+                out[block][k][bad] = np.nan
+            places, x, counts = among(theta[block][k], kept[k], largest[k])
+            first = (block.start + k.start) * d
+            if places is None:
+                flat[first : first + len(x)] = solve_kept(f, x, counts)[1]
+                continue
+            if size + len(x) + len(counts) > PIECE:
+                predict_waiting(f, waiting, flat)
+                size = 0
+            size += len(x) + len(counts)
+            waiting.append((places + first, x, counts))
+    predict_waiting(f, waiting, flat)
+
+
+def predict_waiting(f: Any, waiting: list[Any], flat: Any) -> None:
+    """Solve what was kept of rows, put it where it belongs, and empty the list."""
+    if waiting:
+        places, x, counts = waiting[0] if len(waiting) == 1 else map(np.concatenate, zip(*waiting, strict=True))
+        waiting.clear()
+        flat[places] = solve_kept(f, x, counts)[1]
 
 
 def has_margin(f: Any) -> bool:
@@ -126,41 +175,62 @@ def has_margin(f: Any) -> bool:
     return f.exponential is None and bool(np.isfinite(f.slope_low) and np.isfinite(f.rise_high))
 
 
-def within_margin(f: Any, theta: Any) -> tuple[Any, Any, Any, Any]:
-    """The flat places of the scores that can have p > 0, these scores less the largest of their row, how many of them
-    each row has, and which rows are NaN."""
+def candidates(f: Any, theta: Any) -> tuple[Any, Any]:
+    """Which scores can have p > 0, and the largest score of each row; none in rows that are NaN."""
     largest = theta.max(axis=1)
+    if has_margin(f):
+        least = largest.astype(np.float64) - (f.slope_high - f.slope_low) * (1.0 + 8 * EPS)
+        least -= np.where(np.isinf(least), 0.0, 4 * EPS * np.abs(least))
+        lowest = least.astype(theta.dtype)
+        lowest = np.where(lowest > least, np.nextafter(lowest, theta.dtype.type(-np.inf)), lowest)
+        kept = theta >= lowest[:, None]
+        none = lowest == -np.inf
+    else:
+        kept = theta > -np.inf
+        none = largest == np.inf
+    if none.any():
+        kept[none] = (theta[none] > -np.inf) & ((largest[none] < np.inf)[:, None] | (theta[none] == np.inf))
     bad = ~(largest > -np.inf)
-    least = largest.astype(np.float64) - (f.slope_high - f.slope_low) * (1.0 + 8 * EPS)
-    least -= np.where(np.isinf(least), 0.0, 4 * EPS * np.abs(least))
-    lowest = least.astype(theta.dtype)
-    kept = theta >= np.where(lowest > least, np.nextafter(lowest, theta.dtype.type(-np.inf)), lowest)[:, None]
-    kept[bad] = False
-    places = np.flatnonzero(kept)
-    rows = places // theta.shape[1]
-    x = theta.reshape(-1)[places].astype(np.float64) - largest.astype(np.float64)[rows]
-    x[np.isnan(x)] = 0.0  # of +inf and +inf
-    return places, x, np.bincount(rows, minlength=len(theta)), bad
+    if bad.any():
+        kept[bad] = False
+    return kept, largest
 
 
-def solve_kept(f: Any, x: Any, counts: Any, d: int) -> tuple[Any, Any]:
-    """Thresholds of rows and predictions of their scores x, which stand one row after another, `counts` of each.
+def among(theta: Any, kept: Any, largest: Any) -> tuple[Any, Any, Any]:
+    """The flat places of the scores that were kept, None if all were, these scores less the largest of their row, and how
+    many of them each row has."""
+    n, d = kept.shape
+    largest = largest.astype(np.float64)
+    places = None if kept.all() else np.flatnonzero(kept)
+    if places is None:
+        counts = np.full(n, d)
+        x = (theta - largest[:, None]).reshape(-1)
+    else:
+        counts = np.diff(np.searchsorted(places, np.arange(n + 1) * d))
+        x = theta.reshape(-1)[places].astype(np.float64, copy=False)
+        x -= np.repeat(largest, counts)
+    if np.isposinf(largest).any():
+        x[np.isnan(x)] = 0.0  # of +inf and +inf
+    return places, x, counts
 
-    Rows of like length share a matrix. Its width is set by the row alone, so that no row's digits depend on others.
-    """
-    u, p = np.full(len(counts), -f.rise_high), np.ones(len(x))
-    starts = np.cumsum(counts) - counts
-    widths = np.minimum(2 ** np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64), d)
-    for width in np.unique(widths[counts > 1]):
-        rows = np.flatnonzero((widths == width) & (counts > 1))
-        column = np.arange(width)
-        for k in pieces(len(rows), width):
-            some = rows[k]
-            real = column < counts[some][:, None]
-            at = starts[some][:, None] + np.where(real, column, 0)
-            scores = np.where(real, x[at], -np.inf)
-            u[some], found = search(f, scores, np.argmax(scores, axis=1), counts[some])
-            p[at[real]] = found[real]
+
+def solve_kept(f: Any, x: Any, counts: Any) -> tuple[Any, Any]:
+    """Thresholds of rows and predictions of their scores x, which stand one row after another, `counts` of each."""
+    many = counts > 1
+    u = np.full(len(counts), -(f.rise_high if np.isfinite(f.rise_high) else f.rise_middle))
+    if not many.any():
+        return u, np.ones(len(x))
+    of_many = None if many.all() else np.repeat(many, counts)
+    counts = counts[many]
+    scores = x if of_many is None else x[of_many]
+    tops = np.flatnonzero(scores == 0.0)
+    if len(tops) > len(counts):  # the first of equal ones
+        tops = tops[np.searchsorted(tops, np.cumsum(counts) - counts)]
+    u[many], found = search(f, Rows(scores, counts, tops))
+    if of_many is None:
+        return u, found
+    p = np.ones(len(x))
+    p[of_many] = found
     return u, p
 
 
@@ -197,12 +267,11 @@ def solve_rows(f: Any, theta: Any) -> SimpleNamespace:
     x[bad] = 0.0
     if f.exponential is not None:
         u, p = exponential_threshold(f, x)
-    elif has_margin(f):
-        places, kept, counts, _ = within_margin(f, theta)
-        p = np.zeros(x.shape)  # in C order, whatever the order of x
-        u, p.reshape(-1)[places] = solve_kept(f, kept, counts, x.shape[1])
     else:
-        u, p = newton_threshold(f, x, top, masked)
+        kept, largest = candidates(f, theta)
+        places, scores, counts = among(theta, kept, largest)
+        p = np.zeros(x.shape)  # in C order, whatever the order of x
+        u, p.reshape(-1)[slice(None) if places is None else places] = solve_kept(f, scores, counts)
     p[bad] = np.nan
     return SimpleNamespace(p=p, u=u, x=x, top=top, masked=masked, bad=bad)
 
@@ -210,134 +279,167 @@ def solve_rows(f: Any, theta: Any) -> SimpleNamespace:
 def exponential_threshold(f: Any, x: Any) -> tuple[Any, Any]:
     """The closed form where q(s) = scale * exp(rate * s): a softmax."""
     rate, scale = f.exponential
-    e = np.exp(rate * x)
+    e = rate * x
+    np.exp(e, out=e)
     total = e.sum(axis=1)
     e /= total[:, None]
     return np.log(scale * total) / rate, e
 
 
-def newton_threshold(f: Any, x: Any, top: Any, masked: Any) -> tuple[Any, Any]:
-    """Newton's method inside a bracket, on rows whose largest score is 0."""
-    n, _ = x.shape
-    classes = x.shape[1] - np.count_nonzero(masked, axis=1)
-    sure = classes <= 1
-    if not sure.any():
-        return search(f, x, top, classes)
-    u = np.full(n, -(f.rise_high if np.isfinite(f.rise_high) else f.rise_middle))
-    p = np.zeros_like(x)
-    p[sure, top[sure]] = 1.0
-    todo = np.flatnonzero(~sure)
-    if len(todo):
-        u[todo], p[todo] = search(f, x[todo], top[todo], classes[todo])
-    return u, p
-
-
-def excess(f: Any, x: Any, top: Any, u: Any) -> tuple[Any, ...]:
-    """sum_j q(x_j - u) - 1 with its scale, the derivative's weights and q itself.
+def excess(f: Any, rows: Rows, u: Any) -> tuple[Any, ...]:
+    """sum_j q(x_j - u) - 1 of each row, with its scale and its derivative, and q and its derivative at the last scores.
 
     The largest probability enters through its complement, so that tiny remainders keep their digits.
     """
-    n, d = x.shape
-    rest, p, w = np.zeros(n), np.empty_like(x), np.empty_like(x)
-    for k in columns(n, d):
-        r = x[:, k] - u[:, None]
-        p[:, k] = predict_one(f, r)
-        w[:, k] = weights(f, p[:, k], r)
-    rows = np.arange(n)
-    largest = p[rows, top]
-    p[rows, top] = 0.0
-    rest = p.sum(axis=1)
-    p[rows, top] = largest
+    rest = total = p = w = 0.0
+    for k, top in rows.parts():
+        r = rows.x[k] - rows.spread(u)
+        p = predict_one(f, r)
+        w = weights(f, p, r)
+        largest = p[top]
+        p[top] = 0.0
+        rest, total = rest + rows.sums(p), total + rows.sums(w)
+        p[top] = largest
     missing = complement(f, -u)
-    return rest - missing, rest + missing, w, p
+    return rest - missing, rest + missing, total, p, w
 
 
-def search(f: Any, x: Any, top: Any, classes: Any) -> tuple[Any, Any]:
-    """The threshold and the prediction of each row, which has at least two scores above -inf."""
-    high = -f.slope(1.0 / classes)
-    high = (high + f.anchor) + 8 * EPS * (1.0 + np.abs(high))
-    low = np.full(len(x), -f.rise_high) if np.isfinite(f.rise_high) else expand(f, x, top, high)
-    low = np.minimum(low, high)
-    u, out = np.empty_like(low), np.empty_like(x)
-    todo, xs, tops, width = np.arange(len(x)), x, top, high - low
-    at = np.maximum(low, start(f, x, high)) if has_margin(f) else low
+def search(f: Any, rows: Rows) -> tuple[Any, Any]:
+    """The threshold and the prediction of each row, which has at least two scores."""
+    low, high, at = bracket(f, rows)
+    if f.newton and is_pruned(f, rows):  # a score whose q is 0 left of the root has p = 0
+        alive = rows.x - rows.spread(low) > f.slope_low - f.anchor
+        p = np.zeros_like(rows.x)
+        u, p[alive] = newton(f, rows.of(alive), low, high, at)
+        return u, p
+    return newton(f, rows, low, high, at)
+
+
+def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
+    """The threshold and the prediction of each row, from a bracket of the threshold and a beginning."""
+    u, lows, highs = at.copy(), low, high
+    steep = np.zeros(len(u), bool)
+    todo, left, width = np.arange(len(u)), rows, high - low
+    logarithmic = not has_margin(f)
     for iteration in range(200):
-        f_u, scale, w, p = excess(f, xs, tops, at)
-        total = w.sum(axis=1)
+        over, scale, total, _, _ = excess(f, left, at)
         usable = (total > 0.0) & (total < 1e280)
-        step = f_u / np.where(total > 0.0, total, 1.0)
-        small = np.abs(f_u) <= 4 * EPS * scale
+        step = over / np.where(total > 0.0, total, 1.0)
+        small = np.abs(over) <= 4 * EPS * scale
         collapsed = high - low <= 2 * EPS * np.maximum(np.abs(low), np.abs(high))
-        done = small | collapsed | (usable & (np.abs(step) <= 0.5 * EPS * np.abs(at))) | ((f_u <= 0.0) & (at <= low))
-        if iteration == 199:
-            done[:] = True
-        above = f_u > 0.0
-        if done.any():
-            rows = todo[done]
-            u[rows] = at[done]
-            out[rows] = settle(p[done], w[done], step[done])
-            steep = np.flatnonzero(done & collapsed & ~small)
-            if len(steep):
-                out[todo[steep]] = between(f, xs[steep], tops[steep], low[steep], high[steep])
-            left = ~done
-            if not left.any():
+        done = small | collapsed | (usable & (np.abs(step) <= 0.5 * EPS * np.abs(at))) | ((over <= 0.0) & (at <= low))
+        finished = np.count_nonzero(done)
+        if 4 * finished >= len(done) or iteration == 199:
+            u[todo], lows[todo], highs[todo], steep[todo] = at, low, high, collapsed & ~small
+            if finished == len(done):
                 break
-            todo, xs, tops, at, low, high, width, above, usable, step = (
-                a[left] for a in (todo, xs, tops, at, low, high, width, above, usable, step)
+            go_on = ~done
+            left = left.some(go_on)
+            todo, at, low, high, width, over, total, usable, step, done = (
+                a[go_on] for a in (todo, at, low, high, width, over, total, usable, step, done)
             )
-        low, high = np.where(above, at, low), np.where(above, high, at)
-        at = at + np.where(usable, step, np.inf)
-        halve = ~((at > low) & (at < high))
+        above = over > 0.0
+        low, high = np.where(above & ~done, at, low), np.where(above | done, high, at)
+        if logarithmic:  # where q is all but exponential, the logarithm of the sum is all but a line
+            step = np.where(above & (over < 1e300), np.log1p(over) * (1.0 + over) / total, step)
+        following = at + np.where(usable, step, np.inf)
+        halve = ~((following > low) & (following < high))
         if iteration % 3 == 2:
             now = high - low
             if not f.newton or iteration > 30:
                 halve |= now > 0.5 * width
             width = now
-        at = np.where(halve, 0.5 * (low + high), at)
-    return u, out
+        at = np.where(done, at, np.where(halve, 0.5 * (low + high), following))
+    return u, settle(f, rows, u, lows, highs, steep)
 
 
-def start(f: Any, x: Any, high: Any) -> Any:
-    """Where Newton begins: the largest of mean(x_1, ..., x_k) - r(1/k) over the k largest scores, r being the rise.
+def is_pruned(f: Any, rows: Rows) -> bool:
+    """Whether a good beginning, for which scores are sorted, is worth its memory."""
+    return has_margin(f) and len(rows.x) <= PIECE
 
-    Where q is convex, the sum is at least k q(mean - u), so this is left of the root.
+
+def bracket(f: Any, rows: Rows) -> tuple[Any, Any, Any]:
+    """Thresholds left and right of the root of each row, and where Newton begins."""
+    high = -f.slope(1.0 / rows.counts)
+    high = (high + f.anchor) + 8 * EPS * (1.0 + np.abs(high))
+    if not np.isfinite(f.rise_high):
+        low = np.minimum(expand(f, rows, high), high)
+        return low, high, low
+    low = np.minimum(-f.rise_high, high)
+    if not is_pruned(f, rows):
+        return low, high, low
+    best = start(f, rows)
+    best = np.where((best > low) & (best < high), best, low)
+    return best if f.newton else low, high, best
+
+
+def start(f: Any, rows: Rows) -> Any:
+    """The largest of mean(x_1, ..., x_k) - r(1/k) over the k largest scores of each row, r being the rise.
+
+    Where q is convex, the sum is at least k q(mean - u), so this is left of the root. All rows are sorted at once, each
+    moved to a stretch of its own; what this costs is in digits that are not used, so that no row depends on others.
     """
-    k = np.arange(2.0, x.shape[1] + 1.0)
-    means = np.cumsum(np.sort(x, axis=1)[:, ::-1], axis=1)[:, 1:] / k
-    best = (means - (f.slope(1.0 / k) - f.anchor)).max(axis=1)
-    return np.where(best < high, best, -np.inf)
+    margin = f.slope_high - f.slope_low
+    stretch = rows.spread(np.arange(len(rows.counts)) * (2.0 * margin))
+    down = stretch - rows.x
+    down.sort()
+    np.subtract(stretch, down, out=down)
+    k = np.arange(len(rows.x)) - rows.spread(rows.starts)
+    sums = np.cumsum(down)
+    sums -= rows.spread(sums[rows.starts] - down[rows.starts])
+    shares = np.arange(1.0, rows.counts.max() + 1.0)
+    rises = f.slope(inside(1.0 / shares)) - f.anchor
+    sums /= shares[k]
+    sums -= rises[k]
+    best = np.maximum.reduceat(sums, rows.starts)
+    return np.floor(best * (4096.0 / margin) - 1e-3) * (margin / 4096.0)
 
 
-def between(f: Any, x: Any, top: Any, low: Any, high: Any) -> Any:
-    """Where q is so steep that the sum jumps past 1 between neighbouring doubles: the mix of both that sums to 1."""
-    above, _, _, p_low = excess(f, x, top, low)
-    below, _, _, p_high = excess(f, x, top, high)
-    jump = above - below
-    share = np.where(jump > 0.0, np.minimum(np.maximum(-below, 0.0) / np.where(jump > 0.0, jump, 1.0), 1.0), 0.5)
-    p = p_high + share[:, None] * (p_low - p_high)
-    return p / p.sum(axis=1)[:, None]
-
-
-def expand(f: Any, x: Any, top: Any, high: Any) -> Any:
+def expand(f: Any, rows: Rows, high: Any) -> Any:
     """A left end of the bracket where g'(1) is infinite: go left until the sum is at least 1."""
-    distance = np.ones(len(x))
+    distance = np.ones(len(high))
     low = high - distance
-    todo = np.arange(len(x))
+    todo, left = np.arange(len(high)), rows
     while len(todo):
-        f_u = excess(f, x[todo], top[todo], low[todo])[0]
-        todo = todo[(f_u < 0.0) & (distance[todo] < 1e300)]
+        short = (excess(f, left, low[todo])[0] < 0.0) & (distance[todo] < 1e300)
+        if not short.any():
+            break
+        todo, left = todo[short], left.some(short)
         distance[todo] *= 2.0
         low[todo] = high[todo] - distance[todo]
     return low
 
 
-def settle(p: Any, w: Any, step: Any) -> Any:
-    """The last Newton step, taken in p: it restores the sum beyond the resolution of tau."""
-    w *= step[:, None]
-    p -= w
-    np.minimum(np.maximum(p, 0.0, out=p), 1.0, out=p)
-    p /= p.sum(axis=1)[:, None]
-    return p
+def settle(f: Any, rows: Rows, u: Any, low: Any, high: Any, steep: Any) -> Any:
+    """The prediction at a threshold, with the last Newton step taken in p: it restores the sum beyond the resolution
+    of tau. Where q is so `steep` that the sum jumps past 1 between neighbouring doubles: the mix of both that sums to 1.
+    It takes the memory of the scores.
+    """
+    mixed = between(f, rows.some(steep), low[steep], high[steep]) if steep.any() else None
+    over, _, total, p, w = excess(f, rows, u)
+    step = over / np.where(total > 0.0, total, 1.0)
+    for k, _ in rows.parts():
+        if len(p) < len(rows.x):
+            r = rows.x[k] - u
+            p = predict_one(f, r)
+            w = weights(f, p, r)
+        w *= rows.spread(step)
+        p -= w
+        np.minimum(np.maximum(p, 0.0, out=p), 1.0, out=rows.x[k])
+    rows.x /= rows.spread(rows.sums(rows.x))
+    if mixed is not None:
+        rows.x[np.repeat(steep, rows.counts)] = mixed
+    return rows.x
+
+
+def between(f: Any, rows: Rows, low: Any, high: Any) -> Any:
+    """The mix of the predictions at two thresholds that sums to 1."""
+    above, below = excess(f, rows, low)[0], excess(f, rows, high)[0]
+    jump = above - below
+    share = np.where(jump > 0.0, np.minimum(np.maximum(-below, 0.0) / np.where(jump > 0.0, jump, 1.0), 1.0), 0.5)
+    p_low, p_high = (predict_one(f, rows.x - rows.spread(u)) for u in (low, high))
+    p = p_high + rows.spread(share) * (p_low - p_high)
+    return p / rows.spread(rows.sums(p))
 
 
 # Losses and derivatives, from a solved row.
@@ -441,7 +543,7 @@ class Kernel:
     def predict(self, theta: Any, axis: int = -1) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
         given = as_rows(theta, axis)
-        out = np.empty(given.rows.shape, given.dtype)
+        out = np.zeros(given.rows.shape, given.dtype)
         predict_rows(self.f, given.rows, out)
         return back(given, out)
 

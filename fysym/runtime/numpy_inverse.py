@@ -10,6 +10,7 @@ from .numpy import EPS, TINY
 
 # -- emitted from here --
 
+SOME = 2048
 
 def make_inverse(f: Any) -> tuple[Any, Any]:
     """Functions inverse(r) and coinverse(r) by Newton's method from a table of rises.
@@ -59,6 +60,12 @@ class Half:
         self.rates = np.where(np.isfinite(rates), rates, 0.0)
 
     def solve(self, s: Any) -> Any:
+        """The solutions, not too many at a time: they take some twenty arrays of their length."""
+        if len(s) <= SOME:
+            return self.solve_some(s)
+        return np.concatenate([self.solve_some(s[k : k + SOME]) for k in range(0, len(s), SOME)])
+
+    def solve_some(self, s: Any) -> Any:
         """Newton's method from an interpolated guess, kept inside its cell of the table."""
         above = np.searchsorted(self.slopes, s)
         below, above = np.maximum(above - 1, 0), np.minimum(above, len(self.t) - 1)
