@@ -122,7 +122,9 @@ class Rows:
         if rows.all():
             return self
         counts = self.counts[rows]
-        return Rows(self.x[np.repeat(rows, self.counts)], counts, np.cumsum(counts) - counts + (self.top - self.starts)[rows])
+        return Rows(
+            self.x[np.repeat(rows, self.counts)], counts, np.cumsum(counts) - counts + (self.top - self.starts)[rows]
+        )
 
     def parts(self) -> list[tuple[slice, Any]]:
         """All scores at once, or those of a single long row a piece at a time; each with the largest that it has."""
@@ -197,8 +199,8 @@ def candidates(f: Any, theta: Any) -> tuple[Any, Any]:
 
 
 def among(theta: Any, kept: Any, largest: Any) -> tuple[Any, Any, Any]:
-    """The flat places of the scores that were kept, None if all were, these scores less the largest of their row, and how
-    many of them each row has."""
+    """The flat places of the scores that were kept, None if all were, these scores less the largest of their row, and
+    how many of them each row has."""
     n, d = kept.shape
     largest = largest.astype(np.float64)
     places = None if kept.all() else np.flatnonzero(kept)
@@ -412,8 +414,8 @@ def expand(f: Any, rows: Rows, high: Any) -> Any:
 
 def settle(f: Any, rows: Rows, u: Any, low: Any, high: Any, steep: Any) -> Any:
     """The prediction at a threshold, with the last Newton step taken in p: it restores the sum beyond the resolution
-    of tau. Where q is so `steep` that the sum jumps past 1 between neighbouring doubles: the mix of both that sums to 1.
-    It takes the memory of the scores.
+    of tau. Where q is so `steep` that the sum jumps past 1 between neighbouring doubles: the mix of both that sums to
+    1. It takes the memory of the scores.
     """
     mixed = between(f, rows.some(steep), low[steep], high[steep]) if steep.any() else None
     over, _, total, p, w = excess(f, rows, u)

@@ -12,6 +12,7 @@ from .numpy import EPS, TINY
 
 SOME = 2048
 
+
 def make_inverse(f: Any) -> tuple[Any, Any]:
     """Functions inverse(r) and coinverse(r) by Newton's method from a table of rises.
 
