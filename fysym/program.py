@@ -6,6 +6,7 @@ Each scalar function is chosen among equal forms by measuring its float64 code a
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -152,7 +153,9 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
     anchor, highest = (-theory.value(name) for name in domain.facts("slope"))
     quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4), S.Zero) for k in (1, 2, 3))
-    near = abs(found["slope_low"]) <= NEAR * (three_quarters - quarter)
+    near = math.isfinite(found["slope_low"]) and (
+        _slope_at(entropy, sympy.Rational(1, 4), anchor) <= NEAR * (three_quarters - quarter)
+    )
     found["anchor"] = found["slope_low"] if near else 0.0
     found["rise_high"] = _double(highest - anchor) if near else found["slope_high"]
     found["rise_middle"] = _slope_at(entropy, S.Half, anchor) if near else half

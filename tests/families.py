@@ -15,7 +15,7 @@ FAMILIES = {
     "renyi": lambda: fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "0 < b < 1"}),
 }
 MEMBERS = [
-    "norm_1.1", "norm_1.3", "norm_1.5", "norm_2", "norm_3", "norm_6", "squared_norm_1.5", "squared_norm_2",
+    "norm_1.1", "norm_1.3", "norm_1.5", "norm_2", "norm_3", "norm_6", "norm_40", "squared_norm_1.5", "squared_norm_2",
     "renyi_0.1", "renyi_0.5", "renyi_0.9",
 ]  # fmt: skip
 

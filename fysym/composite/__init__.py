@@ -251,9 +251,9 @@ class Composite(Methods):
         found = self._derived
         margin = float("inf") if self.margin is None else float(self.margin)
         forms = [sympy.lambdify(U, sympy.diff(self.outer, U, k), "numpy") for k in range(3)]
-        inner = sympy.lambdify(T, self.inner, "numpy")
+        inner = [sympy.lambdify(T, sympy.diff(self.inner, T, k), "numpy") for k in range(2)]
         functions = Functions(found.separable, found.sign, forms, inner, float(found.at_one), margin)
-        wrong = problem(functions, sympy.lambdify(T, sympy.diff(self.inner, T), "numpy"))
+        wrong = problem(functions)
         if wrong:
             raise UndecidedError(
                 f"there are no numbers for {self.outer}, u = sum of {self.inner}: {wrong} in double precision. "

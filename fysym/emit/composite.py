@@ -22,7 +22,7 @@ class UnsupportedError(Exception):
 FUNCTIONS = """
 FUNCTIONS = Functions(
     separable=SimpleNamespace(
-        _module=SimpleNamespace(F=F, solve_rows=solve_rows, weights=weights, slope=slope),
+        _module=SimpleNamespace(F=F, solve_rows=solve_rows, weights=weights),
         threshold=KERNEL.threshold,
         loss=lambda theta, y, target=None: KERNEL.loss(theta, y),
         jvp=lambda theta, v, target=None: KERNEL.jvp(theta, v),
@@ -30,7 +30,7 @@ FUNCTIONS = Functions(
     ),
     sign={sign},
     outer=(outer_value, outer_slope, outer_curvature),
-    inner=inner_value,
+    inner=(inner_value, inner_slope),
     at_one={at_one},
     margin={margin},
 )
@@ -61,6 +61,7 @@ def source(program: Program, entropy: Entropy, header: Sequence[str], checks: Se
         "outer_slope": (sympy.diff(entropy.outer, entropy.u), entropy.u, "G'(u)"),
         "outer_curvature": (sympy.diff(entropy.outer, entropy.u, 2), entropy.u, "G''(u)"),
         "inner_value": (entropy.inner, entropy.t, "s(t)"),
+        "inner_slope": (sympy.diff(entropy.inner, entropy.t), entropy.t, "s'(t)"),
     }
     functions = "\n\n".join(_function(name, *part) for name, part in parts.items())
     more = [

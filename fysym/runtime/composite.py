@@ -14,10 +14,11 @@ from .arrays import as_rows, back, back_batch, like, proportions, quiet, targets
 
 EPS = 2.0**-52
 MANY = 2**18  # entries that are worked on at a time
+LARGE = 4.0  # w beyond which the loss is not split
 
 
 class Functions:
-    """H = G(u), u = sum_j s(p_j), s(0) = 0: `outer` are G, G', G'', `inner` is s, and `at_one` is s(1).
+    """H = G(u), u = sum_j s(p_j), s(0) = 0: `outer` are G, G', G'', `inner` are s, s', and `at_one` is s(1).
 
     `separable` is a Regularizer of v = sign * u, so that w = sign * G'(u); `margin` is that of H.
     """
@@ -30,7 +31,7 @@ class Functions:
         """sum_j s(p_j)."""
         row, column = np.nonzero(p)
         positive = p[row, column]
-        return np.bincount(row, np.where(positive >= 1.0, self.at_one, self.inner(positive)), minlength=len(p))
+        return np.bincount(row, np.where(positive >= 1.0, self.at_one, self.inner[0](positive)), minlength=len(p))
 
     def w(self, u: Any) -> Any:
         """F'(v), what the coordinates share."""
@@ -38,6 +39,15 @@ class Functions:
 
     def entropy(self, u: Any) -> Any:
         return self.outer[0](u) + 0.0 * u
+
+    def gradient(self, p: Any) -> Any:
+        """G'(u) s'(p_j), by limits at 0 and 1 where s' is infinite there."""
+        low, high = (
+            -self.sign * end for end in (self.separable._module.F.slope_low, self.separable._module.F.slope_high)
+        )
+        slopes = self.inner[1](np.minimum(np.maximum(p, 1e-300), 1.0)) + 0.0 * p
+        slopes = np.where((p <= 0.0) & np.isinf(low), low, np.where((p >= 1.0) & np.isinf(high), high, slopes))
+        return (self.outer[1](self.u(p)) + np.zeros(len(p)))[:, None] * slopes
 
 
 def solve_composite(functions: Functions, theta: Any) -> tuple[Any, Any]:
@@ -91,7 +101,7 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     w = np.full(n, functions.w(np.array([functions.at_one]))[0])
     classes = np.count_nonzero(x > -np.inf, axis=1)
     # F' lies between its values at a vertex and at the uniform distribution, or else the bracket is widened
-    ends = np.log([w, functions.w(classes * functions.inner(1.0 / classes))])
+    ends = np.log([w, functions.w(classes * functions.inner[0](1.0 / classes))])
     low, high, before = ends.min(axis=0) - 1e-3, ends.max(axis=0) + 1e-3, np.full(n, np.inf)
     todo = np.arange(n)
     for iteration in range(100):
@@ -130,15 +140,15 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     return p, w, cut
 
 
-def problem(functions: Functions, slope: Any) -> str:
+def problem(functions: Functions) -> str:
     """Scores whose prediction is not optimal, in words; '' if all is well. Very high powers of t are beyond doubles.
 
-    With `slope` = s', theta + G'(u) s'(p) must be equal on the support and no larger off it.
+    theta + G'(u) s'(p) must be equal on the support and no larger off it.
     """
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
         p, _ = solve_composite(functions, theta)
-        slopes = functions.sign * functions.w(functions.u(p))[:, None] * (slope(np.maximum(p, 1e-300)) + 0.0 * p)
+        slopes = functions.gradient(np.maximum(p, 1e-300)) + 0.0 * p
         level = np.take_along_axis(theta + slopes, p.argmax(axis=1)[:, None], axis=1)
         beyond = (theta + slopes - level) / (1.0 + np.abs(slopes))
         right = np.where(p > 0.0, np.abs(beyond) <= 1e-10, beyond <= 1e-10).all(axis=1)
@@ -201,16 +211,24 @@ class CompositeKernel:
 
     @quiet
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> tuple[Any, Any]:
-        """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent."""
+        """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent.
+
+        Where w is large, both are large and cancel: there it is <theta, p - y> + H(p) - H(y).
+        """
         given = as_rows(theta, axis)
         wanted = targets(y, given)
         given, p, w = self.solved(theta, axis, target)
         f = self.functions
-        inside = f.separable.loss(self.at(given, w), wanted, target=target)
+        x = below(given.rows, given.rows.max(axis=1, initial=-np.inf))
         at_p, at_y = f.u(p), f.u(wanted)
-        apart = f.entropy(at_p) - f.entropy(at_y) - f.sign * w * (at_p - at_y)
-        loss = w * inside + np.where((p == wanted).all(axis=1), 0.0, apart)
-        loss = np.where(np.isnan(p).any(axis=1), np.nan, np.maximum(loss, 0.0))
+        apart = f.entropy(at_p) - f.entropy(at_y)
+        loss = np.where(p == wanted, 0.0, x * (p - wanted)).sum(axis=1) + apart
+        small = np.flatnonzero(w <= LARGE)
+        if len(small):
+            inside = f.separable.loss(x[small] / w[small, None], wanted[small], target=target)
+            loss[small] = w[small] * inside + (apart - f.sign * w * (at_p - at_y))[small]
+        loss = np.where((p == wanted).all(axis=1), 0.0, np.maximum(loss, 0.0))
+        loss = np.where(np.isnan(p).any(axis=1), np.nan, loss)
         return back_batch(given, loss), back(given, p - wanted)
 
     def loss(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> Any:
@@ -227,7 +245,7 @@ class CompositeKernel:
         x = np.where(p > 0.0, at * w[:, None], 0.0)
         own = self.functions.separable.jvp(at, x, target=target)
         second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
-        return at, own, (second / w**4) / (1.0 - second * (x * own).sum(axis=1) / w**3)
+        return at, own, (second / w**2) / (w**2 - second * (x * own).sum(axis=1) / w)
 
     @quiet
     def jvp(self, theta: Any, v: Any, axis: int = -1, target: str | None = None) -> Any:
@@ -261,9 +279,7 @@ class CompositeKernel:
 
     def tangent(self, p: Any, y: Any) -> Any:
         """<grad H(p), y - p> of each row."""
-        module = self.functions.separable._module
-        terms = np.where(y == p, 0.0, -module.slope(module.F, p) * (y - p))
-        return self.functions.w(self.functions.u(p)) * terms.sum(axis=1)
+        return np.where(y == p, 0.0, self.functions.gradient(p) * (y - p)).sum(axis=1)
 
     @quiet
     def bregman(self, y: Any, p: Any, axis: int = -1) -> Any:

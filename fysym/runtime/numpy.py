@@ -351,8 +351,14 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
             if not f.newton or iteration > 30:
                 halve |= now > 0.5 * width
             width = now
-        at = np.where(done, at, np.where(halve, 0.5 * (low + high), following))
+        at = np.where(done, at, np.where(halve, middle(low, high), following) if halve.any() else following)
     return u, settle(f, rows, u, lows, highs, steep)
+
+
+def middle(low: Any, high: Any) -> Any:
+    """The middle of a bracket, or that of its logarithms where it spans orders of magnitude on one side of 0."""
+    geometric = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))
+    return np.where((low / high > 16.0) | (high / low > 16.0), geometric, 0.5 * (low + high))
 
 
 def is_pruned(f: Any, rows: Rows) -> bool:
@@ -363,7 +369,9 @@ def is_pruned(f: Any, rows: Rows) -> bool:
 def bracket(f: Any, rows: Rows) -> tuple[Any, Any, Any]:
     """Thresholds left and right of the root of each row, and where Newton begins."""
     high = -f.slope(1.0 / rows.counts)
-    high = (high + f.anchor) + 8 * EPS * (1.0 + np.abs(high))
+    high = (high + f.anchor) + 8 * EPS * (np.abs(f.anchor) + np.abs(high))
+    if f.anchor == f.slope_low:
+        high = np.minimum(high, -TINY)  # the largest p is above 0
     if not np.isfinite(f.rise_high):
         low = np.minimum(expand(f, rows, high), high)
         return low, high, low
