@@ -208,10 +208,15 @@ def _row(reference: Reference, theta: list[Any], guess: list[Any] | None) -> Row
 
 def measure(derivation: Any, targets: dict[str, Any]) -> Accuracy:
     """The accuracy of modules with `predict` and `loss`, named by their targets."""
+    return measure_on(lambda dtype: rows(derivation, dtype), targets)
+
+
+def measure_on(rows_of: Callable[[Any], list[Row]], targets: dict[str, Any]) -> Accuracy:
+    """The accuracy on the rows of a precision."""
     results = []
     count = 0
     for dtype in (np.float64, np.float32):
-        known = rows(derivation, dtype)
+        known = rows_of(dtype)
         count += len(known)
         for target, module in targets.items():
             results.append(_predictions(known, target, module, dtype))

@@ -9,12 +9,15 @@ import pickle
 import threading
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.optimize
 import sympy
 
 import fysym
+from fysym.composite.reference import Reference
+from fysym.composite.theory import T, U
 
 from .families import MEMBERS, entropy, family, gradient, member, optimality
 
@@ -196,6 +199,27 @@ def test_what_is_only_sampled_says_so() -> None:
     level = slopes[np.arange(20), p.argmax(axis=1)][:, None]
     assert np.abs(np.where(p > 0, slopes - level, 0)).max() <= 1e-12
     assert (np.where(p > 0, 0, slopes - level) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("name", ["norm_1.5", "norm_3", "renyi_0.5"])
+def test_measured_accuracy(name: str) -> None:
+    """Probabilities above 1e-12 to 1e-11 of their size, everything to some units that the scores explain."""
+    measured = member(name).accuracy()
+    assert measured.rows >= 30 and {m.target for m in measured} == {"numpy", "numba"}
+    for m in measured:
+        assert m.ulps <= 64, str(m)
+        assert m.relative is None or m.relative <= (1e-11 if m.dtype == "float64" else 1e-6), str(m)
+
+
+def test_the_truth_of_a_composite_is_optimal() -> None:
+    """The quadratic 1 - |p|: p is proportional to theta - tau on the support."""
+    truth = Reference(*(sympy.sympify(x, locals={"u": U, "t": T}) for x in ("1 - u**(1/2)", "t**2")), 60)
+    p, _ = truth.solve([0.9, 0.7, -3.0], [mpmath.mpf(1) / 2, mpmath.mpf(1) / 2, mpmath.mpf(0)])
+    assert p[2] == 0 and abs(sum(p) - 1) < mpmath.mpf(10) ** -30
+    with mpmath.workdps(60):
+        left = [x - t / mpmath.sqrt(p[0] ** 2 + p[1] ** 2) for x, t in zip((mpmath.mpf(0.9), mpmath.mpf(0.7)), p)]
+        assert abs(left[0] - left[1]) < mpmath.mpf(10) ** -30 and left[0] > -3
+    assert truth.scores([mpmath.mpf(1), mpmath.mpf(0)]) == [1, 0]
 
 
 def test_what_is_not_concave_is_refused() -> None:

@@ -156,6 +156,11 @@ def problem(functions: Functions) -> str:
     return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
 
+def inner_target(target: str | None) -> str | None:
+    """The target of the sum inside, which may have no compiled code where the entropy around it has."""
+    return "numpy" if target == "numpy" else None
+
+
 class CompositeKernel:
     """What a user calls: any array-like in, the same shape and precision out."""
 
@@ -225,7 +230,7 @@ class CompositeKernel:
         loss = np.where(p == wanted, 0.0, x * (p - wanted)).sum(axis=1) + apart
         small = np.flatnonzero(w <= LARGE)
         if len(small):
-            inside = f.separable.loss(x[small] / w[small, None], wanted[small], target=target)
+            inside = f.separable.loss(x[small] / w[small, None], wanted[small], target=inner_target(target))
             loss[small] = w[small] * inside + (apart - f.sign * w * (at_p - at_y))[small]
         loss = np.where((p == wanted).all(axis=1), 0.0, np.maximum(loss, 0.0))
         loss = np.where(np.isnan(p).any(axis=1), np.nan, loss)
@@ -243,7 +248,7 @@ class CompositeKernel:
         """Where v predicts the same, J x of v for the scores x, and the factor of (J x)(J x)^T in the Jacobian."""
         at = self.at(given, w)
         x = np.where(p > 0.0, at * w[:, None], 0.0)
-        own = self.functions.separable.jvp(at, x, target=target)
+        own = self.functions.separable.jvp(at, x, target=inner_target(target))
         second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
         return at, own, (second / w**2) / (w**2 - second * (x * own).sum(axis=1) / w)
 
@@ -253,7 +258,7 @@ class CompositeKernel:
         moves = like(v, as_rows(theta, axis))
         given, p, w = self.solved(theta, axis, target)
         at, own, factor = self.derivative(given, p, w, target)
-        along = self.functions.separable.jvp(at, moves, target=target)
+        along = self.functions.separable.jvp(at, moves, target=inner_target(target))
         moves = np.where(own == 0.0, 0.0, moves)
         return back(given, along / w[:, None] + own * (factor * (own * moves).sum(axis=1))[:, None])
 
