@@ -14,9 +14,12 @@ from . import numba as kernels
 from . import numpy as numpy_emitter
 
 IMPORTS = """
+import contextlib
 import ctypes
 import os
+import queue
 import threading
+import time
 
 
 class UnsupportedError(Exception):
@@ -55,7 +58,8 @@ def load(kind: str, bits: int, problem: Any) -> Any:
 COMPILED = Compiled(
     load,
     SimpleNamespace(
-        F=F, solve=solve, jvp_rows=jvp_rows, gap=gap, predict=predict, jvp=jvp, value_and_grad=value_and_grad
+        F=F, solve=solve, jvp_rows=jvp_rows, gap=gap, predict=predict, jvp=jvp, value_and_grad=value_and_grad,
+        threshold=threshold,
     ),
     lambda kind: SCRATCH[kind],
 )

@@ -1,9 +1,11 @@
 """The text of the Numba kernels, with {places} for what depends on the entropy.
 
-A kernel solves rows lo..hi of x (rows `stride` apart) into rows of out, with scratch of its thread's own. c + cl is the
-score whose rise is 0, as a sum of two floats: a score next to the cut-off then keeps all its digits. NaN in a row makes
-its sums NaN, which is what marks the row; rows with +inf, and those with more candidates than there is room for (cap of
-them, where cap < d), are counted, filled with NaN and left to the caller.
+A kernel solves rows of x (rows `stride` apart) into rows of out, with scratch of its thread's own. Threads that run it
+on one `state` (the next row, how many are finished, how many are left to the caller) take a `portion` of rows at a time
+until row `end`, then look up to `patience` times whether all rows are finished. c + cl is the score whose rise is 0, as
+a sum of two floats: a score next to the cut-off then keeps all its digits. NaN in a row makes its sums NaN, which is
+what marks the row; rows with +inf, and those with more candidates than there is room for (cap of them, where cap < d),
+are counted, filled with NaN and left to the caller.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ TINY, BELOW = F({tiny}), F({below})
 POINTER = types.CPointer({float})
 INDEX = types.CPointer(types.int32)
 LABEL = types.CPointer(types.int64)
-SIGNATURE = intp(POINTER, POINTER, POINTER, INDEX, POINTER, LABEL, POINTER, intp, intp, intp, intp, float64, intp)
+SIGNATURE = intp(
+    POINTER, POINTER, POINTER, INDEX, POINTER, LABEL, POINTER, LABEL, intp, intp, intp, intp, float64, intp, intp
+)
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -61,27 +65,37 @@ def row_fill(out, base, d, value):
 KERNEL = """
 
 @njit(SIGNATURE, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def run(x, out, scratch, idx, loss, label, y, d, stride, lo, hi, high, cap):
+def run(x, out, scratch, idx, loss, label, y, state, d, stride, end, portion, high, cap, patience):
     room = cap // L * L + 2 * L
     buf = scratch
     pbuf = offset(scratch, room)
     wbuf = offset(scratch, 2 * room)
-    special = 0
-    for i in range(lo, hi):
-        {each}
-        src = i * stride
-        base = i * d
-        m = row_max(x, src, d)
-        if not (m < INF and m > NINF):
-            row_fill(out, base, d, NAN)
-            {store_nan}
-            if m == INF:
-                special += 1
-            continue
-        {solve}
-        {after}
-    {last}
-    return special
+    while True:
+        lo = fetch_add(state, 0, portion)
+        if lo >= end:
+            break
+        hi = min(lo + portion, end)
+        special = 0
+        for i in range(lo, hi):
+            {each}
+            src = i * stride
+            base = i * d
+            m = row_max(x, src, d)
+            if not (m < INF and m > NINF):
+                row_fill(out, base, d, NAN)
+                {store_nan}
+                if m == INF:
+                    special += 1
+                continue
+            {solve}
+            {after}
+        {last}
+        fetch_add(state, 2, special)
+        fetch_add(state, 1, hi - lo)
+    for look in range(patience):
+        if load_now(state, 1) >= end:
+            break
+    return 0
 """
 
 EXPONENTIAL = """

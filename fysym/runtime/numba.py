@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
+import queue
 import threading
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,25 +20,15 @@ from .arrays import as_rows, back, back_batch, like, targets
 # -- emitted from here --
 
 ROUNDING = {64: 2.0**-52, 32: 2.0**-23}
-# Fewer entries than this are not worth a second thread; strided rows are packed in pieces of about this many entries.
-ENOUGH = 8192
-PACKED = 32768
+# Fewer entries than this are not worth a second thread, and so many are a thread's portion at the least.
+ENOUGH = 32768
+PORTION = 1024
+PORTIONS = 16  # of a thread
+PATIENCE = 20000  # looks at whether other threads are finished, some tens of microseconds
+PACKED = 131072  # entries of strided rows that are packed at a time
 # Longer rows than this get scratch for so many candidates first, and for all their entries only if that was too little.
 CANDIDATES = 32768
 FLOATS = {np.dtype(np.float64): 64, np.dtype(np.float32): 32}
-
-_pool: Any = None
-_pool_lock = threading.Lock()
-
-
-def _forget() -> None:
-    """A forked child has the pool but not its threads."""
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 def threads() -> int:
@@ -52,20 +45,52 @@ def threads() -> int:
 THREADS = threads()
 
 
-def pool() -> Any:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            from concurrent.futures import ThreadPoolExecutor
+class Helpers:
+    """Threads that join in what a caller has begun; one that wakes too late finds nothing left to do."""
 
-            _pool = ThreadPoolExecutor(max(1, THREADS - 1), thread_name_prefix="fysym")
-        return _pool
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.jobs: Any = queue.SimpleQueue()
+        self.count = 0
+
+    def ask(self, job: Any, count: int) -> None:
+        """Have the job done by so many threads."""
+        if self.count < count:
+            with self.lock:
+                while self.count < count:
+                    threading.Thread(target=self.serve, name="fysym", daemon=True).start()
+                    self.count += 1
+        for _ in range(count):
+            self.jobs.put(job)
+
+    def serve(self) -> None:
+        while True:
+            job = self.jobs.get()
+            with contextlib.suppress(Exception):  # what it leaves, the caller does
+                job()
+            del job
+
+
+helpers = Helpers()
+
+
+def _forget() -> None:
+    """A forked child has none of the threads."""
+    global helpers
+    helpers = Helpers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def prototype() -> Any:
     """How a kernel is called: a slot for its result, one for an error (Numba's convention), then its arguments."""
     pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 9, *[size] * 4, ctypes.c_double, size)
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 10, *[size] * 4, ctypes.c_double, size, size)
+
+
+State = ctypes.c_int64 * 3  # the next row, how many are finished, and how many are left to the caller
 
 
 class Scratch(threading.local):
@@ -82,7 +107,6 @@ class Scratch(threading.local):
         if self.size < need:
             self.memory = np.zeros(need, np.uint8)
             self.slots = -(-self.memory.ctypes.data // 64) * 64
-            self.result = self.memory[self.slots - self.memory.ctypes.data :][:8].view(np.int64)
             self.size = need
         start = self.slots + 64
         return self.slots, start, start + -(-floats // 64) * 64
@@ -126,8 +150,6 @@ class Compiled:
     def problem(self, kind: str, bits: int, native: Any) -> str:
         """Where a new kernel is farther from the NumPy target than a few units of the scores explain; '' if nowhere."""
         dtype = np.float64 if bits == 64 else np.float32
-        f = self.module.F
-        margin = f.slope_high - f.slope_low if self.module.has_margin(f) else 0.0
         for rows in hard_rows(self.module, dtype):
             n, d = rows.shape
             labels = np.zeros(n, np.int64)
@@ -139,8 +161,9 @@ class Compiled:
             wide = rows.astype(np.float64)
             expected, losses = self.by_numpy(kind, wide, labels, y)
             spread, losses_spread = np.zeros(rows.shape), np.zeros(n)
-            units = np.maximum(np.abs(rows).max(axis=1, keepdims=True), dtype(margin))
-            shift = 4 * np.spacing(units).astype(np.float64)
+            threshold = self.module.threshold(wide) - wide.max(axis=1) + self.module.F.anchor
+            units = np.maximum(np.abs(wide).max(axis=1), np.where(np.isfinite(threshold), np.abs(threshold), 0.0))
+            shift = 4 * np.spacing(units.astype(dtype)).astype(np.float64)[:, None]
             for j in range(d):  # what four units in the last place of a score or of the threshold do
                 for sign in (1, -1):
                     moved = wide.copy()
@@ -151,7 +174,7 @@ class Compiled:
             eps = np.finfo(dtype).eps
             sizes = {"predict": np.abs(expected), "jvp": np.abs(expected).max(axis=1, keepdims=True)}
             size = sizes.get(kind, 1.0)  # of a gradient p - y: rounded as p is
-            rough = max(1e-9, 1e3 * eps) if kind == "jvp" else 8 * eps
+            rough = max(1e-9, 1e3 * eps) if kind == "jvp" else max(1e-14, 8 * eps)
             bad = ~(np.abs(got - expected) <= rough * size + 6 * spread + np.finfo(dtype).tiny)
             if kind in ("label", "proportions"):
                 bad |= ~(np.abs(loss - losses) <= 6 * losses_spread + 16 * eps * (1 + losses))[:, None]
@@ -215,48 +238,53 @@ class Compiled:
     ) -> tuple[Any, int]:
         """The kernel over all rows, and how many it left as NaN to be repaired."""
         n, d = rows.shape
-        size = rows.itemsize
-        bits = 8 * size
-        call = native.call
         out = np.empty((n, d), rows.dtype)
         if n == 0:
             return out, 0
-        high = self.high(d, bits)
-        into = out.__array_interface__["data"][0]
-        at_loss, at_labels, at_y = (0 if a is None else a.__array_interface__["data"][0] for a in (loss, labels, y))
+        size = rows.itemsize
         packed = rows.strides[1] == size and rows.strides[0] >= 0 and rows.strides[0] % size == 0
-        start = rows.__array_interface__["data"][0] if packed else 0
-        stride = rows.strides[0] // size if n > 1 else d
-
-        def work(lo: int, hi: int, cap: int) -> int:
-            slots, begin, indices = scratch.room(cap, bits, floats)
-            if packed:
-                call(slots, slots + 8, start, into, begin, indices, at_loss, at_labels, at_y,
-                     d, stride, lo, hi, high, cap)  # fmt: skip
-                return int(scratch.result[0])
-            count = 0
-            piece = max(1, PACKED // d)
-            for a in range(lo, hi, piece):
-                b = min(hi, a + piece)
-                part = np.ascontiguousarray(rows[a:b])
-                call(slots, slots + 8, part.ctypes.data, into + a * d * size, begin, indices,
-                     at_loss and at_loss + a * size, at_labels and at_labels + a * 8, at_y and at_y + a * d * size,
-                     d, d, 0, b - a, high, cap)  # fmt: skip
-                count += int(scratch.result[0])
-            return count
-
+        piece = n if packed else max(1, PACKED // d)
+        given = (out, loss, labels, y)
         cap = min(d, CANDIDATES) if few else d
-        share = min(THREADS, n, -(-n * d // ENOUGH))
-        if share <= 1:
-            special = work(0, n, cap)
-        else:
-            cuts = [n * k // share for k in range(share + 1)]
-            others = [pool().submit(work, a, b, cap) for a, b in zip(cuts[1:-1], cuts[2:], strict=True)]
-            special = work(cuts[0], cuts[1], cap)
-            special += sum(other.result() for other in others)
+        special = 0
+        for first in range(0, n, piece):
+            part = rows if packed else np.ascontiguousarray(rows[first : first + piece])
+            special += self.share(native, part, first, given, floats, cap)
         if special and cap < d:  # too many candidates
-            special = sum(work(i, i + 1, d) for i in np.flatnonzero(np.isnan(out[:, 0])).tolist())
+            special = 0
+            for i in np.flatnonzero(np.isnan(out[:, 0])).tolist():
+                special += self.share(native, np.ascontiguousarray(rows[i : i + 1]), i, given, floats, d)
         return out, special
+
+    def share(self, native: Any, part: Any, first: int, given: tuple[Any, ...], floats: int, cap: int) -> int:
+        """The kernel over some rows, which begin at row `first` of what was given, by as many threads as are worth it;
+        how many rows it left."""
+        n, d = part.shape
+        size = part.itemsize
+        stride = part.strides[0] // size if n > 1 else d
+        call, bits, high = native.call, 8 * size, self.high(d, 8 * size)
+        state = State()
+        steps = (d * size, size, 8, d * size)
+        into, *more = (
+            0 if a is None else a.__array_interface__["data"][0] + first * step for a, step in zip(given, steps)
+        )
+        places = (*more, ctypes.addressof(state))
+        start = part.__array_interface__["data"][0]
+        count = min(THREADS, n, -(-n * d // ENOUGH))
+        portion = max(1, PORTION // d, n // (PORTIONS * count)) if count > 1 else n
+
+        def work(patience: int = 0, kept: Any = (part, given, state)) -> None:
+            slots, floats_at, indices = scratch.room(cap, bits, floats)
+            call(slots, slots + 8, start, into, floats_at, indices, *places, d, stride, n, portion, high, cap, patience)
+
+        if count > 1:
+            helpers.ask(work, count - 1)
+            work(PATIENCE)
+            while state[1] < n:
+                time.sleep(1e-5)
+        else:
+            work()
+        return state[2]
 
     def repair(self, kind: str, rows: Any, out: Any, loss: Any, labels: Any, y: Any) -> None:
         """Rows that the kernel left as NaN without a NaN in them: those with +inf, by the NumPy target."""

@@ -276,6 +276,26 @@ def offset(typingctx: Any, pointer: Any, i: Any) -> Any:
     return pointer(pointer, types.intp), codegen
 
 
+@intrinsic
+def fetch_add(typingctx: Any, arr: Any, i: Any, value: Any) -> Any:
+    """Adds to an element that threads share, and gives what it was."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", _address(context, builder, sig.args[0], args[0], args[1]), args[2], "seq_cst")
+
+    return arr.dtype(arr, types.intp, arr.dtype), codegen
+
+
+@intrinsic
+def load_now(typingctx: Any, arr: Any, i: Any) -> Any:
+    """One element of what other threads may be changing."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load_atomic(_address(context, builder, sig.args[0], args[0], args[1]), "seq_cst", 8)
+
+    return arr.dtype(arr, types.intp), codegen
+
+
 def _lane_mask(builder: Any, count: Any, lanes: Any) -> Any:
     """<lanes x i1>: lane < count"""
     it = ir.VectorType(I32, lanes)
