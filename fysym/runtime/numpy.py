@@ -27,6 +27,7 @@ EPS = 2.0**-52
 TINY = 2.0**-1022
 BELOW_ONE = 1.0 - 2.0**-53
 PIECE = 8192  # entries of a working array
+BLOCK = 262144  # entries that are compared with the margin at a time
 
 
 # Scalar functions, extended to the closed interval and beyond the slopes at its ends.
@@ -144,10 +145,9 @@ def predict_rows(f: Any, theta: Any, out: Any) -> None:
     flat = out.reshape(-1)
     waiting: list[Any] = []
     size = 0
-    for block in pieces(n, d, 4 * PIECE):
+    for block in pieces(n, d, BLOCK):
         kept, largest = candidates(f, theta[block])
-        dense = np.count_nonzero(kept) > PIECE // 2
-        for k in pieces(*kept.shape) if dense else [slice(0, len(kept))]:
+        for k in pieces(len(kept), np.count_nonzero(kept) // max(len(kept), 1)):
             bad = ~(largest[k] > -np.inf)
             if bad.any():
                 out[block][k][bad] = np.nan
@@ -323,6 +323,7 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
     steep = np.zeros(len(u), bool)
     todo, left, width = np.arange(len(u)), rows, high - low
     logarithmic = not has_margin(f)
+    power = f.curvature_high / f.rise_high if f.newton else 1.0
     for iteration in range(200):
         over, scale, total, _, _ = excess(f, left, at)
         usable = (total > 0.0) & (total < 1e280)
@@ -344,6 +345,8 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
         low, high = np.where(above & ~done, at, low), np.where(above | done, high, at)
         if logarithmic:  # where q is all but exponential, the logarithm of the sum is all but a line
             step = np.where(above & (over < 1e300), np.log1p(over) * (1.0 + over) / total, step)
+        elif 0.0 < power < 1.0:  # where it is all but a power, that root of the sum is
+            step = np.where(above, np.expm1(-power * np.log1p(over)) * (1.0 + over) / (-power * total), step)
         following = at + np.where(usable, step, np.inf)
         halve = ~((following > low) & (following < high))
         if iteration % 3 == 2:
