@@ -430,14 +430,18 @@ def _value(program: Program) -> dict[str, Any]:
         "value": vector,
         "scalar_value": scalar,
         "scalar_covalue": co,
-        "psi": [*_psi(program, vector), "psi = vwhere_pos(t, vatleast(psi, ZERO))"],
+        **_psi(program, vector),
     }
 
 
-def _psi(program: Program, value: list[str]) -> list[str]:
-    """s t - g(t), in t alone where t g' - g is cheaper than g and a sum of positive terms, which cannot cancel."""
+def _psi(program: Program, value: list[str]) -> dict[str, list[str]]:
+    """s t - g(t), in t alone where t g' - g is cheaper than g and a sum of positive terms, which cannot cancel.
+
+    Its terms c log(1 + k t) are one logarithm of a product for many t: the t sum to 1, so that it stays near 1.
+    """
+    positive = "psi = vwhere_pos(t, vatleast(psi, ZERO))"
+    plain = {"psi": [*value, "psi = s * t - g", positive], "fresh": [], "logarithms": []}
     t = program.value.argument
-    plain = [*value, "psi = s * t - g"]
     if program.value.expr.count_ops() > MOST_OPERATIONS:
         return plain
 
@@ -448,13 +452,39 @@ def _psi(program: Program, value: list[str]) -> list[str]:
     try:
         found = run(difference, seconds=1.0)
         terms = [sympy.lambdify(t, term, "math") for term in sympy.Add.make_args(found)]
-        if all(term(x) >= 0.0 for term in terms for x in (1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999)):
-            statements = [value[0], *assignments({"psi": safe(found, t).subs(t, P)}, P, "p", VECTOR)]
-            if "np." not in "".join(statements) and cost(statements) < cost(value):
-                return statements
+        if not all(term(x) >= 0.0 for term in terms for x in (1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999)):
+            return plain
+        products, rest = _split_logarithms(safe(found, t), t)
+        statements = [value[0], *assignments({"psi": rest.subs(t, P)}, P, "p", VECTOR), positive]
+        if rest == 0:
+            statements = ["psi = vfull(xs, ZERO)"]
+        if "np." in "".join(statements) or not cost(statements) < cost(value):
+            return plain
     except Exception:  # no derivative, no code for it, or no time: only not cheaper
-        pass
-    return plain
+        return plain
+    for i, (_, k) in enumerate(products):
+        statements += [
+            f"part = vselect_ge(a, m, ZERO, {k!r} * t)",
+            f"product{i} = vfma(product{i}, part, product{i} + part)",
+        ]
+    return {
+        "psi": statements,
+        "fresh": [f"product{i} = vfull(xs, ZERO)" for i in range(len(products))],
+        "logarithms": [f"f = f + {c!r} * vlog1p(product{i})" for i, (c, _) in enumerate(products)],
+    }
+
+
+def _split_logarithms(expr: sympy.Expr, t: sympy.Symbol) -> tuple[list[tuple[float, float]], sympy.Expr]:
+    """(c, k) of each term c log1p(k t), and the sum of all other terms."""
+    products, rest = [], sympy.S.Zero
+    for term in sympy.Add.make_args(expr):
+        c, body = term.as_independent(t, as_Add=False)
+        k = body.args[0].coeff(t) if isinstance(body, log1p) else sympy.S.Zero
+        if k != 0 and body.args[0] == k * t and -1 <= k <= 16:
+            products.append((float(c), float(k)))
+        else:
+            rest += term
+    return products, rest
 
 
 def filled(template: str, places: Mapping[str, Any]) -> str:

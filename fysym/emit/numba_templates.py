@@ -51,6 +51,14 @@ def row_max(x, base, d):
 
 
 @njit(error_model="numpy", forceinline=True)
+def vsome(x, at, count, fill):
+    """A vector, or the first `count` lanes of it if that is less."""
+    if count < L:
+        return vloadn(x, at, count, fill)
+    return vload(x, at)
+
+
+@njit(error_model="numpy", forceinline=True)
 def row_fill(out, base, d, value):
     end = base + d
     j1 = base + d // L * L
@@ -514,16 +522,18 @@ def label_loss(xs, xo, ps, po, k, m, c, cl, at):
     f = vfull(xs, ZERO)
     rest = f
     n = f
-    for j in range(0, k, L):
-        some = min(L, k - j)
-        a = vloadn(xs, xo + j, some, NINF)
-        p = vloadn(ps, po + j, some, ZERO)
-        t = p
-        s = ((a - c) - cl) + ANCHOR
-        {psi}
-        f = f + vselect_ge(a, m, ZERO, psi)
-        rest = rest + vselect_ge(a, m, ZERO, t)
-        n = n + vselect_ge(a, m, ONE, ZERO)
+    for first in range(0, k, 32 * L):
+        {fresh}
+        for j in range(first, min(k, first + 32 * L), L):
+            a = vsome(xs, xo + j, k - j, NINF)
+            p = vsome(ps, po + j, k - j, ZERO)
+            t = p
+            s = ((a - c) - cl) + ANCHOR
+            {psi}
+            f = f + vselect_ge(a, m, ZERO, psi)
+            rest = rest + vselect_ge(a, m, ZERO, t)
+            n = n + vselect_ge(a, m, ONE, ZERO)
+        {logarithms}
     result = D(vsum(f))
     missing = D(vsum(rest))
     tops = D(vsum(n))

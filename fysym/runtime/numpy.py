@@ -147,7 +147,7 @@ def predict_rows(f: Any, theta: Any, out: Any) -> None:
     size = 0
     for block in pieces(n, d, BLOCK):
         kept, largest = candidates(f, theta[block])
-        for k in pieces(len(kept), np.count_nonzero(kept) // max(len(kept), 1)):
+        for k in pieces(len(kept), int(np.count_nonzero(kept)) // max(len(kept), 1)):
             bad = ~(largest[k] > -np.inf)
             if bad.any():
                 out[block][k][bad] = np.nan
