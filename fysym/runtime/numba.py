@@ -219,13 +219,18 @@ class Compiled:
             except UnsupportedError:  # single precision is not enough for this entropy
                 self.wide.add(kind)
         if bits == 32 and kind in self.wide:
-            losses = None if loss is None else np.empty(len(loss))
-            wider = None if y is None else y.astype(np.float64)
-            out = self.run(kind, rows.astype(np.float64), losses, labels, wider)
-            if loss is not None:
-                with np.errstate(over="ignore"):
-                    loss[:] = losses
-            return out.astype(np.float32)
+            out = np.empty(rows.shape, np.float32)
+            piece = max(1, PACKED // rows.shape[1])
+            for first in range(0, len(rows), piece):
+                some = slice(first, first + piece)
+                losses = None if loss is None else np.empty(len(loss[some]))
+                wider = None if y is None else y[some].astype(np.float64)
+                wanted = None if labels is None else labels[some]
+                with np.errstate(over="ignore", under="ignore"):
+                    out[some] = self.run(kind, rows[some].astype(np.float64), losses, wanted, wider)
+                    if loss is not None:
+                        loss[some] = losses
+            return out
         if bits == 64:
             native = self.native(kind, 64)
         out, special = self.rows(native, rows, loss, labels, y, *self.needs(kind))

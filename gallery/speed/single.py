@@ -52,7 +52,7 @@ def table_doubling(quick: bool) -> Table:
         "2.3. Where the output grows past some MiB, fresh memory from the system costs as much as the kernel.",
         ["entropy", *[f"d = {d}" for d in (2000, 4000, 8000, 16000, 32000, 64000)], "n = 2048", "n = 4096"],
     )
-    sizes = [(32, d) for d in (1000, 2000, 4000, 8000, 16000, 32000, 64000)]
+    sizes = [(128, d) for d in (1000, 2000, 4000, 8000, 16000, 32000, 64000)]
     more = [(n, 1000) for n in (1024, 2048, 4096)]
     if quick:
         sizes, more = [(1, d) for _, d in sizes], [(n // 64, 100) for n, _ in more]
