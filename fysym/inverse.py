@@ -7,7 +7,8 @@ each must return t from s = -h'(t) over the whole interval, at high precision.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy
@@ -33,10 +34,12 @@ def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy
     if len(entropy.pieces) > 1:
         return None, Fact("inverse", None, "proved", "h has kinks: inverted numerically, piece by piece")
     opened = entropy.opened(slope)
-    for source, share in ((_unwrapped, 0.2), (_solved, 0.06)):
+    budget = Deadline(min(0.25 * deadline.seconds, deadline.left()))
+    sources = [(source, budget, 1.0) for source in _unwrappings(opened, entropy.t)]
+    for source, clock, share in (*sources, (lambda: _solved(opened, entropy.t), deadline, 0.06)):
         candidates: list[sympy.Expr] = []
         with contextlib.suppress(Exception):  # also StepTimeout: what was found before it is kept
-            deadline.run(lambda source=source, kept=candidates: kept.extend(source(opened, entropy.t)), share=share)
+            clock.run(lambda source=source, kept=candidates: kept.extend(source()), share=share)
         found = _first_valid(entropy, opened, candidates, deadline)
         if found is not None:
             exact = _is_identity(entropy, opened, found, deadline)
@@ -60,12 +63,33 @@ def _is_identity(entropy: Entropy, slope: sympy.Expr, found: sympy.Expr, deadlin
 
 def _vanishes(expr: sympy.Expr) -> bool:
     """Whether an expression is 0, in the branch that the points chose; the quick ways first."""
-    with contextlib.suppress(sympy.PolynomialError):
-        quick = sympy.cancel(sympy.powsimp(sympy.powdenest(expr, force=True)))
-        for sign in (1, -1):
-            if sympy.expand(quick.replace(sympy.Abs, lambda x, sign=sign: sign * x)) == 0:
-                return True
+    seen = set()
+    for rewrite in (_merged_powers, _merged_logs, lambda e: sympy.powdenest(e, force=True)):
+        with contextlib.suppress(sympy.PolynomialError):
+            form = sympy.powsimp(rewrite(expr))
+            if form in seen:
+                continue
+            seen.add(form)
+            quick = sympy.cancel(form)
+            for sign in (1, -1):
+                if sympy.expand(quick.replace(sympy.Abs, lambda x, sign=sign: sign * x)) == 0:
+                    return True
     return bool(simplified(expr) == 0)
+
+
+def _merged_powers(expr: sympy.Expr) -> sympy.Expr:
+    """(u^a)^b as u^(ab)."""
+    return expr.replace(lambda e: e.is_Pow and e.base.is_Pow, lambda e: e.base.base ** sympy.cancel(e.base.exp * e.exp))
+
+
+def _merged_logs(expr: sympy.Expr) -> sympy.Expr:
+    """A sum of logarithms as the logarithm of a product, and log(W(x)) as log(x) - W(x)."""
+    plain = expr.replace(
+        lambda e: isinstance(e, sympy.log) and isinstance(e.args[0], sympy.LambertW),
+        lambda e: sympy.expand_log(sympy.log(e.args[0].args[0]), force=True) - e.args[0],
+    )
+    joined = sympy.logcombine(plain, force=True)
+    return joined.replace(sympy.log, lambda x: sympy.log(sympy.cancel(sympy.powsimp(x))))
 
 
 def _first_valid(
@@ -92,7 +116,7 @@ def _present(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> symp
         except Exception:  # a rewrite that fails is only not offered
             continue
     for form in sorted(forms, key=lambda c: (c.count_ops(), str(c))):
-        if _valid(entropy, slope, entropy.opened(form)):
+        if entropy.opened(form) == candidate or _valid(entropy, slope, entropy.opened(form)):
             return form
     return closed
 
@@ -172,15 +196,20 @@ def _is_mixed(slope: sympy.Expr, t: sympy.Symbol) -> bool:
     return bool(functions) and slope.xreplace({f: sympy.Dummy() for f in functions}).has(t)
 
 
-def _unwrapped(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[sympy.Expr]:
-    """Solutions by peeling functions off several equal forms of the slope."""
-    seen = set()
-    more = () if is_awkward(slope) else (factored, _cancelled, lambda f: _combine(_cancelled(f)))
-    for rewrite in (sympy.powsimp, _combine, *more, *((sympy.trigsimp,) if slope.has(sympy.cos) else ())):
+def _unwrappings(slope: sympy.Expr, t: sympy.Symbol) -> Iterator[Callable[[], Iterator[sympy.Expr]]]:
+    """Solutions by peeling functions off equal forms of the slope; nothing is worked out before it is called."""
+    seen: set[sympy.Expr] = set()
+
+    def unwrapped(rewrite: Callable[[sympy.Expr], sympy.Expr]) -> Iterator[sympy.Expr]:
         form = rewrite(slope)
         if form not in seen:
             seen.add(form)
             yield from _peel(form, SLOPE, t, 8)
+
+    cancelled = functools.cache(_cancelled)
+    more = () if is_awkward(slope) else (factored, cancelled, lambda f: _combine(cancelled(f)))
+    for rewrite in (sympy.powsimp, _combine, *more, *((sympy.trigsimp,) if slope.has(sympy.cos) else ())):
+        yield functools.partial(unwrapped, rewrite)
 
 
 def _cancelled(slope: sympy.Expr) -> sympy.Expr:
@@ -245,7 +274,7 @@ def _peel(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol, depth: int) -> Iterator
     else:
         yield from _by_lambert(f, s, t)
         yield from _by_generator(f, s, t, depth)
-        if depth == 8 and f.has(sympy.Pow) and not f.is_polynomial(t):
+        if depth == 8 and any(p.exp.is_Rational and p.exp.q == 2 and p.has(t) for p in f.atoms(sympy.Pow)):
             yield from _by_generator(sympy.cancel(f**2), s**2, t, depth - 1)
 
 
@@ -268,7 +297,7 @@ def _by_generator(f: sympy.Expr, s: sympy.Expr, t: sympy.Symbol, depth: int) -> 
     """f rational of degree at most 2 in one function of t (t itself, a power, exp, log, ...)."""
     for generator in _generators(f, t):
         body = _in_generator(f, generator, t)
-        if body is None or body.has(t):
+        if body is None or not body.is_rational_function(_x) or body.has(t):
             continue
         numerator, denominator = sympy.fraction(sympy.together(body))
         try:
@@ -305,8 +334,17 @@ def _in_generator(f: sympy.Expr, generator: sympy.Expr, t: sympy.Symbol) -> symp
     replacements = {}
     for node in f.atoms(sympy.Pow):
         if node.base == t:
-            multiple = sympy.cancel(node.exp / generator.exp)
-            if not multiple.is_Integer or abs(multiple) > 2:
+            multiple = _integer(node.exp / generator.exp)
+            if multiple is None or abs(multiple) > 2:
                 return None
             replacements[node] = _x**multiple
     return f.xreplace(replacements)
+
+
+def _integer(ratio: sympy.Expr) -> sympy.Integer | None:
+    """The integer that a ratio of exponents is for all parameters, if it is one; most are not, as one point shows."""
+    point = {b: sympy.Rational(89 + k, 97) for k, b in enumerate(sorted(ratio.free_symbols, key=str))}
+    if not ratio.xreplace(point).is_Integer:
+        return None
+    multiple = sympy.cancel(ratio)
+    return multiple if multiple.is_Integer else None
