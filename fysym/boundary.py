@@ -7,6 +7,7 @@ with a symbolic exponent is only right when the sign of that exponent is known.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,9 +68,12 @@ def end_limit(
 
 def _clear_parameters(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr:
     """Each sum of parameters over one denominator and factored, so that SymPy can see its sign."""
-    return sympy.powsimp(f).replace(
-        lambda x: x.is_Add and bool(x.free_symbols) and not x.has(e), lambda x: factored(sympy.together(x))
-    )
+    return sympy.powsimp(f).replace(lambda x: x.is_Add and bool(x.free_symbols) and not x.has(e), _over_one_denominator)
+
+
+@functools.lru_cache(maxsize=1024)
+def _over_one_denominator(total: sympy.Expr) -> sympy.Expr:
+    return factored(sympy.together(total))
 
 
 def _by_substitution(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
@@ -89,11 +93,11 @@ def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
         return None
     total: dict[sympy.Expr, sympy.Expr] = {}
     for factor, power in terms:
-        exponent = factored(sympy.together(power))
+        exponent = _over_one_denominator(power)
         total[exponent] = total.get(exponent, sympy.S.Zero) + factor
     growing = set()
     for exponent, coefficient in total.items():
-        sign = factored(sympy.together(coefficient))
+        sign = _over_one_denominator(coefficient)
         if sign == 0 or exponent.is_positive or exponent.is_zero:
             continue
         if not exponent.is_negative:

@@ -392,7 +392,9 @@ def _substitute(
         side = 1 if value + sympy.Rational(1, 10**6) in parameter.range else -1
         step = sympy.Dummy("e", positive=True)
         moved = given.subs(parameter.symbol, value + side * step)
-        limit = deadline.run(lambda: simplified(sympy.limit(moved, step, 0, "+")), share=0.5)
+        limit = deadline.run(lambda: sympy.limit(moved, step, 0, "+"), share=0.5)
+        if limit.has(sympy.Add):  # else there is nothing to simplify
+            limit = deadline.run(simplified, limit, share=0.2)
     except StepTimeout:
         raise UndecidedError(f"h at {parameter.name} = {value} could not be worked out within the deadline") from None
     except Exception as error:

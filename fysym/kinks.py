@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import sympy
@@ -12,6 +13,12 @@ from .errors import NotConcaveError, UnsupportedError
 
 SWITCHING = (sympy.Abs, sympy.Min, sympy.Max, sympy.sign, sympy.Piecewise, sympy.Heaviside)
 MOST_PIECES = 32
+
+
+@functools.lru_cache(maxsize=64)
+def derivative(f: sympy.Expr, t: sympy.Symbol, order: int) -> sympy.Expr:
+    """sympy.diff, which several stages ask of the same function."""
+    return sympy.diff(f, t, order)
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,8 @@ class Piece:
     def stretched(self, t: sympy.Symbol, x: sympy.Symbol, order: int = 0) -> sympy.Expr:
         """h, or a derivative of it up to a positive factor, as a function of the coordinate 0 < x < 1."""
         if self.low.is_finite and self.high.is_finite:
-            return sympy.diff(self.expr.subs(t, self.point(x)), x, order)
-        return sympy.diff(self.expr, t, order).subs(t, self.point(x))
+            return derivative(self.expr.subs(t, self.point(x)), x, order)
+        return derivative(self.expr, t, order).subs(t, self.point(x))
 
 
 def split(h: sympy.Expr, t: sympy.Symbol, low: sympy.Expr = S.Zero, high: sympy.Expr = S.One) -> tuple[Piece, ...]:

@@ -15,6 +15,7 @@ from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, UndecidedError, UnsupportedError
 from .facts import Fact
+from .kinks import derivative
 from .methods import Methods
 from .parse import shown
 from .theory import Theory
@@ -112,7 +113,7 @@ class Regularizer(Methods):
         -1
         """
         entropy = self.derivation.entropy
-        return self._user(entropy.whole(lambda h: _tidy(sympy.diff(h, entropy.t, 2))))
+        return self._user(entropy.whole(lambda h: _tidy(derivative(h, entropy.t, 2))))
 
     @property
     def inverse(self) -> sympy.Expr | None:

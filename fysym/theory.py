@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,11 +20,14 @@ from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import Entropy
 from .errors import UnsupportedError
 from .facts import Fact
+from .kinks import derivative
 from .rewrite import is_awkward
 from .signs import Proof, bounds_of, prove_sign
 from .witness import PROBES
 
 _RANK = {"proved": 0, "certified": 1, "sampled": 2}
+# Parameter values at which a change of sign is looked for before a proof that there is none.
+MOST_POINTS = 12
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def _derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, dea
     _end_values(theory, entropy)
     _slopes(theory, entropy, slopes)
     _margin(theory, entropy)
-    curvatures = _end_limits(entropy, lambda h: -sympy.diff(h, entropy.t, 2), deadline)
+    curvatures = _end_limits(entropy, lambda h: -derivative(h, entropy.t, 2), deadline)
     _inverse_shape(theory, entropy, deadline)
     _strong_concavity(theory, entropy, verdict, curvatures, deadline)
     _differentiability(theory, entropy, verdict, curvatures)
@@ -211,12 +215,15 @@ def _inverse_shape(theory: Theory, entropy: Entropy, deadline: Deadline) -> None
     if third == 0:
         theory.facts["inverse_shape"] = Fact("inverse_shape", "affine", "proved", "h''' = 0")
         return
-    values = [truth.evaluate(third, {entropy.x: x, **point}) for x in PROBES for point in entropy.points[:3]]
-    if any(v > 0 for v in values) and any(v < 0 for v in values):
-        return
+    signs: set[bool] = set()
+    for point, x in itertools.product(entropy.points[:MOST_POINTS], PROBES):
+        value = truth.evaluate_reliably(third, {entropy.x: x, **point})
+        signs |= {bool(value > 0)} if abs(value) > 0 else set()
+        if len(signs) == 2:
+            return
     budget = Deadline(min(0.1 * deadline.seconds, deadline.left()))
     proof = prove_sign(third, entropy.x, budget, depth=0)
-    guess = 1 if any(v > 0 for v in values) else -1
+    guess = 1 if True in signs else -1
     certified = None
     if proof is None:
         certified = certified_sign(entropy, plain, guess, deadline)
