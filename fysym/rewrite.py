@@ -127,6 +127,11 @@ def _decaying(expr: sympy.Expr) -> sympy.Expr:
     return sympy.cancel(flipped).xreplace({x: sympy.exp(-e.args[0]) for e, x in grown.items()})
 
 
+def _is_chain(expr: sympy.Expr) -> bool:
+    """Whether one function is applied after another, with nothing that sympy.simplify could join."""
+    return all(sum(bool(part.free_symbols) for part in node.args) < 2 for node in sympy.preorder_traversal(expr))
+
+
 def _split_logs(expr: sympy.Expr) -> sympy.Expr:
     """log((1+t)/2) as log(1+t) - log(2), so that constants can cancel."""
     split = expr.replace(lambda e: isinstance(e, sympy.log), lambda e: sympy.log(factored(e.args[0])))
@@ -274,6 +279,6 @@ _REWRITES: tuple[Callable[[sympy.Expr], sympy.Expr], ...] = (
     lambda e: sympy.expand(e.replace(lambda part: isinstance(part, sympy.asin), _half_arc)),
     _decaying,
     sympy.together,
-    simplified,
+    lambda e: e if _is_chain(e) else simplified(e),
     factored,
 )

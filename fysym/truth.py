@@ -60,15 +60,11 @@ def evaluate(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DI
     state = _state()
     ctx = state.context
     names = tuple(sorted(values, key=lambda symbol: symbol.name))
-    key = (expr, names)
-    if key not in state.functions:
-        if len(state.functions) > 256:
-            state.functions.clear()
-        state.functions[key] = _function(expr, names)
+    function = _made(expr, names)
     with ctx.workdps(digits):
         try:
             arguments = [to_mpf(values[name]) for name in names]
-            value = state.functions[key](*arguments)
+            value = function(*arguments)
             return _real(ctx, value, digits)
         except (ValueError, ZeroDivisionError, OverflowError, TypeError, ArithmeticError, NotImplementedError):
             return ctx.nan
@@ -112,8 +108,8 @@ def series(expr: sympy.Expr, x: sympy.Symbol, root: int, radius: float, terms: i
     """
     ctx = context()
     count = 128
-    y = sympy.Dummy("y", positive=True)  # so that sqrt(y^2) is y, also off the real line
-    function = _function(expr.subs(x, y**root), (y,))
+    y = sympy.Symbol("y", positive=True)  # so that sqrt(y^2) is y, also off the real line
+    function = _made(expr.xreplace({x: y**root}), (y,))
     with ctx.workdps(DIGITS):
         circle = [ctx.mpf(radius) * ctx.expjpi(ctx.mpf(2 * k) / count) for k in range(count // 2 + 1)]
         values = [ctx.mpc(function(point)) for point in circle]
@@ -185,6 +181,16 @@ def _repeated(expr: sympy.Expr) -> set[sympy.Expr]:
         elif node.args and isinstance(node, sympy.Expr):
             found.add(node)
     return found
+
+
+def _made(expr: sympy.Expr, names: tuple[sympy.Symbol, ...]) -> Callable[..., Any]:
+    """The function of an expression, which is made once."""
+    known, key = _state().functions, (expr, names)
+    if key not in known:
+        if len(known) > 256:
+            known.clear()
+        known[key] = _function(expr, names)
+    return known[key]
 
 
 def _function(expr: sympy.Expr, names: tuple[sympy.Symbol, ...]) -> Callable[..., Any]:
