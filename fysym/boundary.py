@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 
 from . import truth
-from .deadline import Deadline, StepTimeout, factored
+from .deadline import Deadline, StepTimeout, factored, on_timeout
 from .rewrite import is_awkward
 
 Point = dict[sympy.Symbol, sympy.Expr]
@@ -47,7 +47,7 @@ def end_limit(
     moved, place = {
         0: (e, "t -> 0+"), 1: (1 - e, "t -> 1-"), sympy.oo: (1 / e, "t -> oo"), -sympy.oo: (-1 / e, "t -> -oo")
     }[end]  # fmt: skip
-    near = _clear_parameters(f.xreplace({t: moved}), e)
+    near = _clear_parameters(f, t).xreplace({t: moved})
     for attempt in (_by_substitution, _by_powers, _by_terms, _by_limit):
         try:
             value = deadline.run(attempt, near, e, share=0.15)
@@ -66,14 +66,25 @@ def end_limit(
     return Limit(None, "sampled", f"the limit as {place} could not be determined")
 
 
-def _clear_parameters(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr:
+@functools.lru_cache(maxsize=64)
+def _clear_parameters(f: sympy.Expr, t: sympy.Symbol) -> sympy.Expr:
     """Each sum of parameters over one denominator and factored, so that SymPy can see its sign."""
-    return sympy.powsimp(f).replace(lambda x: x.is_Add and bool(x.free_symbols) and not x.has(e), _over_one_denominator)
+
+    def cleared(g: sympy.Expr) -> sympy.Expr:
+        return g.replace(lambda x: x.is_Add and bool(x.free_symbols) and not x.has(t), _over_one_denominator)
+
+    return cleared(sympy.powsimp(cleared(f)))
+
+
+on_timeout(_clear_parameters.cache_clear)
 
 
 @functools.lru_cache(maxsize=1024)
 def _over_one_denominator(total: sympy.Expr) -> sympy.Expr:
     return factored(sympy.together(total))
+
+
+on_timeout(_over_one_denominator.cache_clear)
 
 
 def _by_substitution(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:

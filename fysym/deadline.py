@@ -195,7 +195,7 @@ _FORGETTERS: list[Callable[[], None]] = []
 
 
 def on_timeout(forget: Callable[[], None]) -> Callable[[], None]:
-    """Register what must be forgotten when a step was left half done."""
+    """Register what must be forgotten when a step was left half done, such as expressions that it asked about."""
     _FORGETTERS.append(forget)
     return forget
 

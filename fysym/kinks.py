@@ -9,6 +9,7 @@ import sympy
 from sympy import S
 
 from . import truth
+from .deadline import on_timeout
 from .errors import NotConcaveError, UnsupportedError
 
 SWITCHING = (sympy.Abs, sympy.Min, sympy.Max, sympy.sign, sympy.Piecewise, sympy.Heaviside)
@@ -19,6 +20,9 @@ MOST_PIECES = 32
 def derivative(f: sympy.Expr, t: sympy.Symbol, order: int) -> sympy.Expr:
     """sympy.diff, which several stages ask of the same function."""
     return sympy.diff(f, t, order)
+
+
+on_timeout(derivative.cache_clear)
 
 
 @dataclass(frozen=True)

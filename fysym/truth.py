@@ -215,26 +215,30 @@ def _namespace(ctx: Any) -> dict[str, Any]:
             return -erfcinv(2 - x) if x > 1 else ctx.zero
         if x <= 0:
             return ctx.inf if x == 0 else ctx.nan
-        key = (x._mpf_, ctx.prec)
-        if key in known:
-            return known[key]
-        digits, settled = 15, False
-        half = float(x) / 2
-        y = ctx.mpf(-_NORMAL.inv_cdf(half)) / ctx.sqrt(2) if half >= 2.0**-1022 else ctx.sqrt(-ctx.log(x))
-        while True:
-            with ctx.workdps(digits + 10):
-                target = ctx.log(x)
-                tail = ctx.erfc(y)
-                step = (ctx.log(tail) - target) * tail / (2 * ctx.exp(-y * y) / ctx.sqrt(ctx.pi))
-                y += step
-                settled = settled or abs(step) <= max(abs(y) * 1e-8, ctx.mpf(10) ** -digits)
-            if settled and digits >= ctx.dps + 10:
-                break
-            digits = min(2 * digits, ctx.dps + 10) if settled else digits
+        digits, y = known.get(x._mpf_, (0, None))
+        if y is None:
+            half = float(x) / 2
+            y = ctx.mpf(-_NORMAL.inv_cdf(half)) / ctx.sqrt(2) if half >= 2.0**-1022 else ctx.sqrt(-ctx.log(x))
+            settled = False
+            while not settled:
+                y, settled = improved(x, y, 15)
+            digits = 15
+        plan = [ctx.dps + 10] if digits < ctx.dps + 10 else []
+        while plan and plan[-1] > 2 * digits:
+            plan.append((plan[-1] + 1) // 2)
+        for digits in reversed(plan):
+            y, _ = improved(x, y, digits)
         if len(known) > 4096:
             known.clear()
-        known[key] = y
-        return y
+        known[x._mpf_] = digits, y
+        return +y
+
+    def improved(x: Any, y: Any, digits: int) -> tuple[Any, bool]:
+        """One step of Newton's method, which doubles the digits of y that are right, and whether it was a small one."""
+        with ctx.workdps(digits + 10):
+            tail = ctx.erfc(y)
+            step = (ctx.log(tail) - ctx.log(x)) * tail / (2 * ctx.exp(-y * y) / ctx.sqrt(ctx.pi))
+            return y + step, abs(step) <= max(abs(y) * 1e-8, ctx.mpf(10) ** -digits)
 
     known: dict[Any, Any] = {}
 
