@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -392,7 +393,11 @@ def _substitute(
         side = 1 if value + sympy.Rational(1, 10**6) in parameter.range else -1
         step = sympy.Dummy("e", positive=True)
         moved = given.subs(parameter.symbol, value + side * step)
-        limit = deadline.run(lambda: sympy.limit(moved, step, 0, "+"), share=0.5)
+        limit = None
+        with contextlib.suppress(Exception):  # also StepTimeout: then SymPy's limit is asked
+            limit = deadline.run(_removed, given, parameter.symbol, value, share=0.1)
+        if limit is None:
+            limit = deadline.run(lambda: sympy.limit(moved, step, 0, "+"), share=0.5)
         if limit.has(sympy.Add):  # else there is nothing to simplify
             limit = deadline.run(simplified, limit, share=0.2)
     except StepTimeout:
@@ -402,6 +407,15 @@ def _substitute(
     if limit.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, step, sympy.Limit) or not _continues(moved, step, limit):
         raise UndecidedError(f"h has no finite limit at {parameter.name} = {value}")
     return limit
+
+
+def _removed(given: sympy.Expr, symbol: sympy.Symbol, value: sympy.Expr) -> sympy.Expr | None:
+    """The limit of a fraction whose parts both vanish there, by the rule of l'Hopital; None where that is no help."""
+    parts = sympy.fraction(sympy.together(given))
+    if any(part.subs(symbol, value) != 0 for part in parts):
+        return None
+    above, below = (sympy.diff(part, symbol).subs(symbol, value) for part in parts)
+    return above / below if below.is_nonzero and below.is_finite else None
 
 
 def _check_powers(given: sympy.Expr, parameter: Parameter, value: sympy.Expr) -> None:
