@@ -231,7 +231,8 @@ def _namespace(ctx: Any) -> dict[str, Any]:
         if len(known) > 4096:
             known.clear()
         known[x._mpf_] = digits, y
-        return +y
+        with ctx.workdps(ctx.dps + 10):
+            return +y
 
     def improved(x: Any, y: Any, digits: int) -> tuple[Any, bool]:
         """One step of Newton's method, which doubles the digits of y that are right, and whether it was a small one."""

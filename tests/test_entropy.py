@@ -16,6 +16,9 @@ from fysym.errors import FysymError, NotConcaveError, ParameterError, UndecidedE
 x = Symbol("t")
 
 
+a = Symbol("a", positive=True)
+
+
 def entropy(h, params=None):
     return read(h, params, Deadline(8))
 
@@ -308,8 +311,27 @@ def test_a_limit_that_sympy_cannot_take_is_undecided(monkeypatch):
 
     family = entropy("(t - t**a)/(a - 1)", {"a": "a >= 1"})
     monkeypatch.setattr(sympy, "limit", fails)
+    assert bind(family, {"a": 1}, Deadline(8)).h == -t * log(t)  # by l'Hopital
+    monkeypatch.setattr(entropies, "_removed", fails)
     with pytest.raises(UndecidedError, match="no limit that can be found at a = 1"):
         bind(family, {"a": 1}, Deadline(8))
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        ((t - t**a) / (a - 1), -t * log(t)),
+        ((t ** (1 / a) - t**a) / (a - 1 / a), -t * log(t)),
+        ((t - t**a) / (a - 1) + t * (1 - t), -t * log(t) + t * (1 - t)),
+        (t * (1 - t) / (a - 1), None),
+        (t * (1 - t) * (a - 1), None),
+        ((t - t**a) ** 2 / (a - 1) ** 2, None),
+    ],
+    ids=str,
+)
+def test_a_singularity_of_first_order_is_removed(given, limit):
+    found = entropies._removed(given, a, sympy.S.One)
+    assert found == limit or sympy.expand(found - limit) == 0
 
 
 def test_a_number_to_an_awkward_power_is_refused():

@@ -170,3 +170,42 @@ def test_an_identity_is_not_claimed_without_time_or_of_awkward_powers():
     assert inverse._is_identity(entropy, log(x) + 1, exp(SLOPE - 1), Deadline(60))
     assert not inverse._is_identity(entropy, log(x) + 1, exp(SLOPE - 1), Deadline(0))
     assert not inverse._is_identity(entropy, x**1000, SLOPE ** sympy.Rational(1, 1000), Deadline(60))
+
+
+@pytest.mark.parametrize(
+    ("h", "params"),
+    [
+        ("-t*log(t) - (1-t)*log(1-t)", {}),
+        ("(t + 1)*log((t + 1)/2) - t*log(t)", {}),
+        ("-t*log(t) + t*(1-t)/2", {}),
+        ("-t*log(t) + 3*sqrt(t)", {}),
+        ("c*t*(1-t) - d*t*log(t)", {"c": "c > 0", "d": "d > 0"}),
+        ("(t**(1-k) - t**(1+k))/(2*k)", {"k": "0 < k < 1"}),
+    ],
+    ids=str,
+)
+def test_an_identity_is_proved_without_simplify(h, params, monkeypatch):
+    """By merging powers and logarithms, and W exp(W) = x."""
+    monkeypatch.setattr(inverse, "simplified", lambda _: pytest.fail("simplify was called"))
+    entropy = read(h, params, Deadline(60))
+    _, fact = inverse.find(entropy, -sympy.diff(entropy.h, entropy.t), Deadline(60))
+    assert fact.status == "proved"
+
+
+def test_no_identity_where_there_is_none():
+    for expr in (log(1 + SLOPE**2) - log(2 + SLOPE**2), LambertW(exp(SLOPE)) + log(LambertW(exp(SLOPE))) - SLOPE + 1):
+        assert not inverse._vanishes(expr)
+
+
+def test_nothing_is_rewritten_after_a_valid_candidate(monkeypatch):
+    for name in ("_combine", "_cancelled", "_solved"):
+        monkeypatch.setattr(inverse, name, lambda *_: pytest.fail("another form was worked out"))
+    entropy = read("-t*log(t)", None, Deadline(60))
+    assert inverse.find(entropy, log(VARIABLE) + 1, Deadline(60))[0] == exp(SLOPE - 1)
+
+
+def test_a_ratio_of_exponents_is_an_integer_for_all_parameters_or_none():
+    b, c = sympy.symbols("b c", positive=True)
+    assert inverse._integer(-(1 + b) / (b + 1)) == -1 and inverse._integer((2 * b * c + 2 * c) / (c * (1 + b))) == 2
+    assert inverse._integer(b / c) is None and inverse._integer(b * 97 / 89) is None
+    assert inverse._integer(sympy.Rational(3, 2)) is None

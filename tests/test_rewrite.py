@@ -101,6 +101,26 @@ def test_forms_that_were_made_for_it(expr: sympy.Expr, form: sympy.Expr) -> None
     assert safe(expr, t) == form
 
 
+@pytest.mark.parametrize(
+    ("expr", "chain"),
+    [
+        (sympy.exp(-(sympy.erfinv(2 * t - 1) ** 2)), True),
+        (3 * sympy.log(1 + t), True),
+        (t * sympy.log(t), False),
+        (t + sympy.log(t), False),
+        (t**t, False),
+    ],
+    ids=str,
+)
+def test_a_function_of_a_function_is_not_simplified(
+    expr: sympy.Expr, chain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[sympy.Expr] = []
+    monkeypatch.setattr(rewrite, "simplified", lambda e: asked.append(e) or e)
+    list(variants(expr, t))
+    assert (not asked) == chain == rewrite._is_chain(expr)
+
+
 def test_a_rewrite_that_fails_is_only_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: sympy.Expr) -> sympy.Expr:
         raise NotImplementedError

@@ -263,6 +263,16 @@ def test_the_shape_is_left_open_where_nothing_proves_it(monkeypatch):
     assert found.facts == {} and found.proofs == {}
 
 
+def test_a_sign_that_changes_over_a_family_is_not_proved(monkeypatch):
+    """The third derivative of (t^a - t^b)/(b - a) is positive for b < 2 and changes its sign for b > 2."""
+    entropy = read("(t**a - t**b)/(b - a)", {"a": "0 < a < 1", "b": "b > 1"}, Deadline(8))
+    for name in ("prove_sign", "certified_sign"):
+        monkeypatch.setattr(theory, name, lambda *_, **__: pytest.fail("a proof was tried"))
+    found = theory.Theory({})
+    theory._inverse_shape(found, entropy, Deadline(8))
+    assert found.facts == {}
+
+
 def test_an_unproved_absence_of_zeros_leaves_differentiability_open():
     entropy, _, verdict, _ = derived("t*(1-t)")
     found = theory.Theory({"strictly_concave": verdict.fact})
