@@ -63,23 +63,13 @@ def _is_identity(entropy: Entropy, slope: sympy.Expr, found: sympy.Expr, deadlin
 
 def _vanishes(expr: sympy.Expr) -> bool:
     """Whether an expression is 0, in the branch that the points chose; the quick ways first."""
-    seen = set()
-    for rewrite in (_merged_powers, _merged_logs, lambda e: sympy.powdenest(e, force=True)):
+    for rewrite in (lambda e: sympy.powdenest(e, force=True), *((_merged_logs,) if expr.has(sympy.log) else ())):
         with contextlib.suppress(sympy.PolynomialError):
-            form = sympy.powsimp(rewrite(expr))
-            if form in seen:
-                continue
-            seen.add(form)
-            quick = sympy.cancel(form)
+            quick = sympy.cancel(sympy.powsimp(rewrite(expr)))
             for sign in (1, -1):
                 if sympy.expand(quick.replace(sympy.Abs, lambda x, sign=sign: sign * x)) == 0:
                     return True
     return bool(simplified(expr) == 0)
-
-
-def _merged_powers(expr: sympy.Expr) -> sympy.Expr:
-    """(u^a)^b as u^(ab)."""
-    return expr.replace(lambda e: e.is_Pow and e.base.is_Pow, lambda e: e.base.base ** sympy.cancel(e.base.exp * e.exp))
 
 
 def _merged_logs(expr: sympy.Expr) -> sympy.Expr:

@@ -185,7 +185,7 @@ def test_an_identity_is_not_claimed_without_time_or_of_awkward_powers():
     ids=str,
 )
 def test_an_identity_is_proved_without_simplify(h, params, monkeypatch):
-    """By merging powers and logarithms, and W exp(W) = x."""
+    """By merging logarithms, and log(W(x)) = log(x) - W(x)."""
     monkeypatch.setattr(inverse, "simplified", lambda _: pytest.fail("simplify was called"))
     entropy = read(h, params, Deadline(60))
     _, fact = inverse.find(entropy, -sympy.diff(entropy.h, entropy.t), Deadline(60))
@@ -209,3 +209,10 @@ def test_a_ratio_of_exponents_is_an_integer_for_all_parameters_or_none():
     assert inverse._integer(-(1 + b) / (b + 1)) == -1 and inverse._integer((2 * b * c + 2 * c) / (c * (1 + b))) == 2
     assert inverse._integer(b / c) is None and inverse._integer(b * 97 / 89) is None
     assert inverse._integer(sympy.Rational(3, 2)) is None
+
+
+def test_the_inverse_of_tsallis_is_proved_over_any_range():
+    for span in ("alpha > 1", "1 < alpha <= 2", "0 < alpha < 1"):
+        family = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": span}, deadline=60)
+        fact = family.fact("inverse")
+        assert fact is not None and fact.status == "proved"
