@@ -63,13 +63,29 @@ def _is_identity(entropy: Entropy, slope: sympy.Expr, found: sympy.Expr, deadlin
 
 def _vanishes(expr: sympy.Expr) -> bool:
     """Whether an expression is 0, in the branch that the points chose; the quick ways first."""
-    for rewrite in (lambda e: sympy.powdenest(e, force=True), *((_merged_logs,) if expr.has(sympy.log) else ())):
+    for rewrite in (_merged_powers, _denested, *((_merged_logs,) if expr.has(sympy.log) else ())):
         with contextlib.suppress(sympy.PolynomialError):
-            quick = sympy.cancel(sympy.powsimp(rewrite(expr)))
+            form = rewrite(expr)
+            quick = S.One if form is None else sympy.cancel(form)
             for sign in (1, -1):
                 if sympy.expand(quick.replace(sympy.Abs, lambda x, sign=sign: sign * x)) == 0:
                     return True
     return bool(simplified(expr) == 0)
+
+
+def _merged_powers(expr: sympy.Expr) -> sympy.Expr | None:
+    """(u^a)^b as u^(ab), and u^a u^b as u^(a + b); None where parameters stay in the exponents."""
+
+    def cancelled(e: sympy.Expr) -> sympy.Expr:
+        return e.replace(lambda e: e.is_Pow and bool(e.exp.free_symbols), lambda e: e.base ** sympy.cancel(e.exp))
+
+    flat = expr.replace(lambda e: e.is_Pow and e.base.is_Pow, lambda e: e.base.base ** (e.base.exp * e.exp))
+    merged = cancelled(sympy.powsimp(cancelled(flat), combine="exp"))
+    return None if any(power.exp.free_symbols for power in merged.atoms(sympy.Pow)) else merged
+
+
+def _denested(expr: sympy.Expr) -> sympy.Expr:
+    return sympy.powsimp(sympy.powdenest(expr, force=True))
 
 
 def _merged_logs(expr: sympy.Expr) -> sympy.Expr:
@@ -79,7 +95,7 @@ def _merged_logs(expr: sympy.Expr) -> sympy.Expr:
         lambda e: sympy.expand_log(sympy.log(e.args[0].args[0]), force=True) - e.args[0],
     )
     joined = sympy.logcombine(plain, force=True)
-    return joined.replace(sympy.log, lambda x: sympy.log(sympy.cancel(sympy.powsimp(x))))
+    return sympy.powsimp(joined.replace(sympy.log, lambda x: sympy.log(sympy.cancel(sympy.powsimp(x)))))
 
 
 def _first_valid(
