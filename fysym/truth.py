@@ -111,8 +111,8 @@ def series(expr: sympy.Expr, x: sympy.Symbol, root: int, radius: float, terms: i
     y = sympy.Symbol("y", positive=True)  # so that sqrt(y^2) is y, also off the real line
     function = _made(expr.xreplace({x: y**root}), (y,))
     with ctx.workdps(DIGITS):
-        circle = [ctx.mpf(radius) * ctx.expjpi(ctx.mpf(2 * k) / count) for k in range(count // 2 + 1)]
-        values = [ctx.mpc(function(point)) for point in circle]
+        circle = (ctx.mpf(radius) * ctx.expjpi(ctx.mpf(2 * k) / count) for k in range(count // 2 + 1))
+        values = [ctx.mpc(function(point)) for point in circle]  # many functions fail at the first that is not real
         values += [value.conjugate() for value in reversed(values[1:-1])]  # real on the real line
         phases = [ctx.expjpi(ctx.mpf(-2 * k) / count) for k in range(count)]
         scale = max(map(abs, values))
