@@ -1,6 +1,7 @@
 """Every target against the mpmath oracle, over entropies, domains, dtypes, shapes and scores.
 
-A new target, domain or entropy is one line in TARGETS, DOMAINS or tests.oracle.MEMBERS.
+A new target, domain or entropy is one line in TARGETS, DOMAINS or tests.oracle.MEMBERS; half-lines, the line and
+composite entropies have truths of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 import fysym
 
+from . import families
 from .generator import Known, entropies
 from .oracle import MEMBERS, Oracle, Truth, member, member_oracle
 from .test_random import DEADLINE, distance, wrong_derivative, wrong_loss, wrong_prediction
@@ -312,6 +314,31 @@ def test_lines_agree_with_the_truth(name: str, target: str) -> None:
                     loss += float(score) * (truth - float(label)) - values[0] + values[1]
                     size += abs(float(score)) * (abs(truth) + abs(float(label))) + sum(map(abs, values))
                 assert distance(losses[i], loss) <= rounding * (1 + size), (theta[i], y[i], losses[i], loss)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["norm_1.3", "norm_2", "norm_3", "squared_norm_1.5", "renyi_0.5", "renyi_0.9"])
+def test_composites_agree_with_the_truth(name: str, target: str) -> None:
+    """Predictions to 1e-13, or to what four units in the last place of a score do; losses to 1e-12; float32 to 2e-6."""
+    code = TARGETS[target](families.member(name))
+    rng = np.random.default_rng(len(name))
+    for scale in (1e-6, 0.3, 2.0, 30.0):
+        for dtype, rounding in ((np.float64, 1e-13), (np.float32, 2e-6)):
+            theta = (scale * rng.normal(size=(2, 4))).astype(dtype)
+            y = rng.dirichlet(np.ones(4), size=2).astype(dtype)
+            y[0] = [0, 0, 1, 0]
+            p, (losses, grads) = code.predict(theta), code.value_and_grad(theta, y)
+            assert p.dtype == dtype and losses.shape == (2,)
+            np.testing.assert_allclose(grads, p - y, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps)
+            for i in range(2):
+                exact = families.truth(name, theta[i])
+                unit = 4 * float(np.spacing(np.abs(theta[i]).max()))
+                for j in range(4):
+                    moved = [families.truth(name, theta[i] + sign * unit * np.eye(4)[j])[j] for sign in (1.0, -1.0)]
+                    assert distance(p[i, j], exact[j]) <= rounding + abs(moved[0] - moved[1]), (theta[i], p[i], exact)
+                loss = families.true_loss(name, theta[i], exact, y[i])
+                allowed = 10 * rounding * (1 + abs(float(loss))) + 4 * unit
+                assert distance(losses[i], loss) <= allowed, (theta[i], y[i], losses[i], loss)
 
 
 def test_an_emitted_module_cannot_import_the_package() -> None:
