@@ -27,7 +27,8 @@ EPS = 2.0**-52
 TINY = 2.0**-1022
 BELOW_ONE = 1.0 - 2.0**-53
 PIECE = 8192  # entries of a working array
-BLOCK = 262144  # entries that are compared with the margin at a time
+BLOCK = 131072  # entries that are compared with the margin at a time
+ROW = 8  # entries that take about the memory of what is kept for a row
 
 
 # Scalar functions, extended to the closed interval and beyond the slopes at its ends.
@@ -97,6 +98,20 @@ def pieces(n: int, d: int, most: int = PIECE) -> list[slice]:
     return [slice(k, min(k + some, n)) for k in range(0, n, some)]
 
 
+def portions(kept: Any) -> list[slice]:
+    """Slices of rows with no more than PIECE entries kept, or of a single row."""
+    n = len(kept)
+    if int(np.count_nonzero(kept)) + ROW * n <= PIECE:
+        return [slice(0, n)]
+    ends = np.cumsum(kept.sum(axis=1) + ROW)
+    found, start = [], 0
+    while start < n:
+        stop = int(np.searchsorted(ends, PIECE + (ends[start - 1] if start else 0), "right"))
+        found.append(slice(start, max(stop, start + 1)))
+        start = found[-1].stop
+    return found
+
+
 class Rows:
     """Scores of rows that stand one after another: `x`, 0 at the largest of a row, `counts` of each row, and `top`,
     the places of the largest."""
@@ -145,9 +160,9 @@ def predict_rows(f: Any, theta: Any, out: Any) -> None:
     flat = out.reshape(-1)
     waiting: list[Any] = []
     size = 0
-    for block in pieces(n, d, BLOCK):
+    for block in pieces(n, d + ROW, BLOCK):
         kept, largest = candidates(f, theta[block])
-        for k in pieces(len(kept), int(np.count_nonzero(kept)) // max(len(kept), 1)):
+        for k in portions(kept):
             bad = ~(largest[k] > -np.inf)
             if bad.any():
                 out[block][k][bad] = np.nan
