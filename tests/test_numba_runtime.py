@@ -193,45 +193,6 @@ def test_labels_out_of_range() -> None:
             member("gini").loss(np.zeros((2, 3)), labels, target="numba")
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["shannon", "gini", "fermi_dirac"])
-def test_how_rows_are_shared_does_not_matter(name: str, dtype: Any, monkeypatch: Any) -> None:
-    """One thread, several, or helpers that never wake: the same numbers, packed or strided."""
-    from fysym.runtime import numba as runtime
-
-    reg, rng = member(name), np.random.default_rng(0)
-    theta = rng.normal(0.0, 3.0, (5003, 17)).astype(dtype)
-    theta[[7, 4000], 3] = np.inf, np.nan
-    labels = rng.integers(17, size=5003)
-
-    def results() -> list[Any]:
-        loss, grad = reg.value_and_grad(theta, labels)
-        return [reg.predict(theta), reg.predict(theta.T, axis=0).T, loss, grad]
-
-    monkeypatch.setattr(runtime, "THREADS", 1)
-    alone = results()
-    np.testing.assert_array_equal(alone[0], alone[1])
-    for threads in (2, 5, 0):
-        monkeypatch.setattr(runtime, "THREADS", threads or 2)
-        if not threads:
-            monkeypatch.setattr(runtime.helpers, "ask", lambda job, count: None)
-        for found, expected in zip(results(), alone, strict=True):
-            np.testing.assert_array_equal(found, expected)
-
-
-def test_a_helper_that_fails_leaves_the_work_to_others() -> None:
-    from fysym.runtime.numba import Helpers
-
-    helpers, done = Helpers(), threading.Event()
-
-    def fails() -> None:
-        raise MemoryError
-
-    helpers.ask(fails, 1)
-    helpers.ask(done.set, 1)
-    assert done.wait(10) and helpers.count == 1
-
-
 def test_threads_at_once() -> None:
     reg = member("sine")
     theta = np.random.default_rng(0).normal(size=(500, 60))
@@ -314,17 +275,17 @@ def test_importing_brings_neither() -> None:
 
 def test_long_rows_need_little_scratch() -> None:
     """Scratch for the candidates of a long row, not for all of its entries; rows with more candidates still work."""
-    from fysym.runtime import numba as runtime
+    from fysym.runtime import team
 
     d = 90000
     theta = np.random.default_rng(0).normal(0.0, 2.0, size=(2, d))
     for name in ("gini", "fermi_dirac"):
         reg = member(name)
         reg.predict(theta[:, :3], target="numba")
-        before = runtime.scratch.size
+        before = team.scratch.size
         exact = reg.predict(theta, target="numpy")
         np.testing.assert_allclose(reg.predict(theta, target="numba"), exact, rtol=1e-9, atol=1e-15)
-        assert runtime.scratch.size <= max(before, 2**20)
+        assert team.scratch.size <= max(before, 2**20)
     flat = np.zeros((2, d))
     flat[0, 5] = 1e-7
     reg = member("gini")

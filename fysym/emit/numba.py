@@ -21,6 +21,8 @@ from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
 from ..rewrite import cancelled, expm1, is_awkward, log1p, ndtr, safe, wrightomega
+from ..runtime.numba import SHORT
+from . import numba_block as block
 from . import numba_table
 from . import numba_templates as text
 from .printer import Table, assignments
@@ -54,6 +56,7 @@ VECTOR = Table(
 )
 # Powers of a rise: the simple ones lose digits only where the rounding of a score loses more.
 NEAR_CUT = Table(VECTOR.functions, {**VECTOR.powers, "power": "vpown({0}, {1})"})
+CHEAP = 12  # what q may cost for longer rows to be solved in blocks
 # Rough costs of a vector instruction sequence, to choose among equal forms.
 COSTS = {
     "vpow": 30, "vpown": 30, "vexp": 12, "vexpm1": 15, "vlog": 12, "vlog1p": 15, "vsin": 12, "vcos": 12, "vtan": 20,
@@ -106,11 +109,11 @@ def plan(program: Program) -> Plan:
 
 
 def rows_of_scratch(program: Program, kind: str) -> tuple[int, bool]:
-    """How many rows of floats a kernel works in, and whether rows with few candidates need less than d of each."""
+    """How many rows of floats a kernel works in besides a vector, and whether rows with few candidates need less."""
     family = plan(program).family
     if kind == "jvp":
         return 3, False
-    return (3, True) if family in ("convex", "safe") else (1 if family != "exponential" else 3, False)
+    return (3, True) if family in ("convex", "safe") else (0, False)
 
 
 def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
@@ -167,12 +170,12 @@ def _kernel(program: Program, kind: str, bits: int) -> str:
     elif family in ("convex", "safe"):
         solve = text.MARGIN
         places |= _margin(program, family, bits, constants)
-        label_loss = "store1(loss, i, label_loss(buf, 0, pbuf, 0, k, m, c, cl, at))"
+        label_loss = "store1(loss, i, label_loss(xs, xo, ps, po, k, m, c, cl, at))"
     else:
         solve, functions = text.DENSE, text.SOLVED_TOP if family == "solved" else text.AT_TOP
         places |= _dense(program, family, bits, constants)
         label_loss = "store1(loss, i, label_loss(x, src, out, base, d, m, c, cl, at))"
-    after, alone, each, last = "", "", "", ""
+    after, alone, each, last, taken = "", "", "", "", "pass"
     if kind in ("label", "proportions"):
         functions += text.VALUE
         places |= _value(program)
@@ -183,6 +186,9 @@ def _kernel(program: Program, kind: str, bits: int) -> str:
                 each, last = text.EXPONENTIAL_EACH, text.EXPONENTIAL_LAST
             after = text.AFTER_LABEL.replace("{label_loss}", label_loss)
             alone = text.AFTER_LABEL.replace("{label_loss}", "store1(loss, i, m - at)")
+            if family in ("convex", "safe"):
+                solve += text.LABEL_FROM.format("buf", 0, "pbuf", 0)
+                taken = "k = d" + text.LABEL_FROM.format("x", "src", "out", "base")
         else:
             functions += text.PROPORTIONS
             after = text.AFTER_PROPORTIONS
@@ -196,7 +202,12 @@ def _kernel(program: Program, kind: str, bits: int) -> str:
         after = "directional(out, base, y, wbuf, pbuf, d)"
         alone = "row_fill(out, base, d, ZERO)"
     places |= {"after": after, "alone": alone, "each": each, "last": last, "constants": constants}
-    return filled(text.HEAD + "\n{constants}\n" + functions + text.KERNEL, {"solve": solve, **places})
+    places |= {"solve_row": solve, "solve": text.ROW}
+    if "block" in places:
+        functions += block.BLOCK
+        constants.append(f"SHORT = {places.get('short', SHORT)}")
+        places |= {"solve": block.SHORT, "row": text.ROW, "taken": taken}
+    return filled(text.HEAD + "\n{constants}\n" + functions + text.KERNEL, places)
 
 
 def _exponential(program: Program, kind: str, constants: list[str]) -> str:
@@ -217,18 +228,42 @@ def _margin(program: Program, family: str, bits: int, constants: list[str]) -> d
             start = 1.0 / float(compiled(program.curvature.expr, program.curvature.argument)(np.array([1e-300]))[0])
         jump = start * margin > 1e-9  # q' jumps at the cut: the last step cannot be taken in p
         tolerance = 4 * eps * margin if jump else (1e-12 if bits == 64 else 1e-4) * margin
+        loose = tolerance if jump else (3e-7 if bits == 64 else 3e-3) * margin
     else:
-        tolerance = 2e-15 if bits == 64 else 1e-6
+        tolerance = loose = 2e-15 if bits == 64 else 1e-6
     constants += [
         f"MARGIN = F({margin!r})",
         f"TOL = F({tolerance!r})",
         f"STALL = F({1e-14 if bits == 64 else 4e-6!r})",
+        f"LOOSE = F({loose!r})",
     ]
-    return {
-        "q": _margin_inverse(program, bits, constants),
-        "bracket": text.CONVEX_BRACKET if family == "convex" else text.SAFE_BRACKET,
-        "advance": text.CONVEX_ADVANCE if family == "convex" else text.SAFE_ADVANCE,
-    }
+    q = _margin_inverse(program, bits, constants)
+    steep = _is_steep(program)
+    places = {
+        "q": q, "hasten": _hastened(program), "short": 32 if cost(q) <= CHEAP else 16,
+        "block": block.MARGIN, "gather_block": block.CANDIDATES if steep else block.ALL,
+        "store_block": block.CANDIDATES_STORE if steep else block.ALL_STORE,
+    }  # fmt: skip
+    if family == "convex":
+        return places | {
+            "bracket": text.CONVEX_BRACKET, "advance": text.CONVEX_ADVANCE, "block_bracket": block.CONVEX_BRACKET,
+            "block_advance": block.CONVEX_ADVANCE, "block_last": block.CONVEX_LAST,
+        }  # fmt: skip
+    return places | {
+        "bracket": text.SAFE_BRACKET, "advance": text.SAFE_ADVANCE, "block_bracket": block.SAFE_BRACKET,
+        "block_advance": block.SAFE_ADVANCE, "block_last": "",
+    }  # fmt: skip
+
+
+def _hastened(program: Program) -> str:
+    """A longer step than Newton's where q is a power of the rise, with an exponent above 1."""
+    if program.inverse is None:
+        return ""
+    q = program.inverse.expr
+    exponent = cancelled(SLOPE * sympy.diff(q, SLOPE) / q)
+    if not (exponent.is_number and exponent > 1):
+        return ""
+    return text.HASTEN.replace("{rate}", f"F({float(1 + 1 / exponent) / 2!r})")
 
 
 def _margin_inverse(program: Program, bits: int, constants: list[str]) -> list[str]:
@@ -268,8 +303,13 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         return _solved(program, bits, constants, left)
     co = 1 - inverse.expr if coinverse is None else coinverse.expr
     slope = -sympy.diff(co, SLOPE) if coinverse is not None else sympy.diff(inverse.expr, SLOPE)
-    newton = text.LOG_SUM if coinverse is None else text.LOG_RATIO
+    newton, block_newton = (text.LOG_RATIO, block.LOG_RATIO) if coinverse is not None else (text.LOG_SUM, block.LOG_SUM)
     places: dict[str, Any] = {"left": repr(left), "newton": newton, "at_last": "", "tops": ""}
+    if math.isinf(ends["slope_low"]):
+        places |= {
+            "block": block.DENSE, "gather_block": block.ALL, "store_block": block.ALL_STORE,
+            "block_newton": block_newton,
+        }  # fmt: skip
     found = rational(inverse.expr) if family == "rational" else None
     if found is not None:
         rate, ratio = found
@@ -278,6 +318,7 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         top_slope, top_missing = (in_exponential(part, rate) for part in (slope, co))
         number = float(rate)
         return places | {
+            "padding": "ZERO",
             "prepared": f"vexpup((v - m) * {number!r})",
             "threshold": f"factor = F(vexp(D(u) * {-number!r} + D(ul) * {-number!r}) * {2.0**-shift!r})",
             "at_last": f"factor = F(D(factor) * vexp(D(step) * {-number!r}))",
@@ -286,10 +327,14 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
             "keep": "p = vatmost(p, ONE)",
             "largest": f"F({one})",
             "top": f"D(factor) * {one}",
+            "block_threshold": f"factor = vexp(u * {-number!r}) * {2.0**-shift!r}",
+            "block_at_last": f"factor = factor * vexp(step * {-number!r})",
+            "block_top": f"factor * {one}",
             "at_top": assignments({"p": ratio, "w": top_slope, "e": top_missing}, Y, "r", VECTOR),
         }
     high = [f"b = vatmost(b, F({ends['rise_high']!r}))"] if math.isfinite(ends["rise_high"]) else []
     return places | {
+        "padding": "NINF",
         "prepared": "v",
         "threshold": "",
         "argument": ["a = (e - c) - cl", "b = vatleast(a, LOW)", *high],
@@ -297,6 +342,9 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         "keep": ["p = vatmost(vabove(a, LOW, p), ONE)", "w = vatmost(vwhere_pos(p, w), {huge})"],
         "largest": "m",
         "top": "-D(u) - D(ul)",
+        "block_threshold": "",
+        "block_at_last": "",
+        "block_top": "-u",
         "at_top": assignments({"p": inverse.expr, "w": slope, "e": co}, SLOPE, "r", VECTOR),
     }  # fmt: skip
 
@@ -325,6 +373,7 @@ def _solved(program: Program, bits: int, constants: list[str], left: float) -> d
     places: dict[str, Any] = {
         "left": repr(left),
         "newton": text.LOG_RATIO,
+        "padding": "NINF",
         "prepared": "v",
         "threshold": "",
         "argument": ["a = (e - c) - cl", f"b = vatmost(vatleast(a, LOW), F({ends['rise_middle']!r}))"],

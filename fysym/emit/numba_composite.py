@@ -290,7 +290,7 @@ def source(program: Program, form: Form) -> str:
         "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
     }  # fmt: skip
     body = text.HEAD + "\n{constants}\n" + OUTER + text.KERNEL
-    return separable.filled(body, {"solve": gather + SOLVE, **places})
+    return separable.filled(body, {"solve": text.ROW, "solve_row": gather + SOLVE, **places})
 
 
 def _renamed(line: str) -> str:

@@ -17,7 +17,9 @@ IMPORTS = """
 import contextlib
 import ctypes
 import os
+import platform
 import queue
+import struct
 import threading
 import time
 
@@ -34,7 +36,7 @@ class Loaded:
     def __init__(self, run: Any) -> None:
         self.run = run  # owns the machine code
         result = next(iter(run.overloads.values()))
-        self.call = prototype()(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        self.address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 
 LOADING = threading.RLock()
@@ -111,6 +113,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
     more = [
         "# The compiled functions.",
         IMPORTS,
+        _runtime("team"),
         _runtime("numba"),
         _makers(texts),
         f"KINDS = {list(texts)!r}\nSCRATCH = {scratch!r}\n",

@@ -59,6 +59,15 @@ def vsome(x, at, count, fill):
 
 
 @njit(error_model="numpy", forceinline=True)
+def vput(out, at, v, count, stop):
+    """Stores the first `count` lanes, and all of them where that is before `stop`: what is behind is written later."""
+    if at + L <= stop:
+        vstore(out, at, v)
+    else:
+        vstoren(out, at, v, count)
+
+
+@njit(error_model="numpy", forceinline=True)
 def row_fill(out, base, d, value):
     end = base + d
     j1 = base + d // L * L
@@ -78,6 +87,7 @@ def run(x, out, scratch, idx, loss, label, y, state, d, stride, end, portion, hi
     buf = scratch
     pbuf = offset(scratch, room)
     wbuf = offset(scratch, 2 * room)
+    block = offset(scratch, 3 * room)
     while True:
         lo = fetch_add(state, 0, portion)
         if lo >= end:
@@ -88,13 +98,7 @@ def run(x, out, scratch, idx, loss, label, y, state, d, stride, end, portion, hi
             {each}
             src = i * stride
             base = i * d
-            m = row_max(x, src, d)
-            if not (m < INF and m > NINF):
-                row_fill(out, base, d, NAN)
-                {store_nan}
-                if m == INF:
-                    special += 1
-                continue
+            stop = hi * d
             {solve}
             {after}
         {last}
@@ -104,6 +108,18 @@ def run(x, out, scratch, idx, loss, label, y, state, d, stride, end, portion, hi
         if load_now(state, 1) >= end:
             break
     return 0
+"""
+
+# The largest score of a row first; a row without a finite one is filled with NaN.
+ROW = """
+m = row_max(x, src, d)
+if not (m < INF and m > NINF):
+    row_fill(out, base, d, NAN)
+    {store_nan}
+    if m == INF:
+        special += 1
+    continue
+{solve_row}
 """
 
 EXPONENTIAL = """
@@ -120,7 +136,7 @@ for j in range(0, j1, L):
 if j1 < d:
     v = vloadn(x, src + j1, d - j1, NINF)
     e = vexpn((v - m) * RATE)
-    vstoren(out, base + j1, e, d - j1)
+    vput(out, base + j1, e, d - j1, stop)
     a = a + vselect_ge(v, m, ZERO, e)
     n = n + vselect_ge(v, m, ONE, ZERO)
 tops = vsum(n)
@@ -129,7 +145,7 @@ r = ONE / (ONE + rest)
 for j in range(0, j1, L):
     vstore(out, base + j, vload(out, base + j) * r)
 if j1 < d:
-    vstoren(out, base + j1, vloadn(out, base + j1, d - j1, ZERO) * r, d - j1)
+    vput(out, base + j1, vsome(out, base + j1, d - j1, ZERO) * r, d - j1, stop)
 if r != r:
     row_fill(out, base, d, NAN)
     {store_nan}
@@ -223,11 +239,15 @@ cl = (m - c) - MARGIN
 CONVEX_ADVANCE = """
 if not (abs(step) > TOL):
     break
+{hasten}
 t = cl + step
 n = c + t
 cl = t - (n - c)
 c = n
 """
+# Where q is a power, that root of the sum is convex too and nearer to a straight line; this is less than Newton's step
+# for it, by a lower bound of (1 + excess)**power.
+HASTEN = "step = step * ((ONE + excess) / (ONE + {rate} * excess))"
 
 # Otherwise Newton inside a bracket, which is halved when Newton leaves it or is slow.
 SAFE_BRACKET = """
@@ -355,19 +375,14 @@ if abs(ratio) <= TOL:
 new = u + step
 """
 
-# No margin: Newton over the whole row.
+# No margin: Newton over the whole row. What is prepared of the scores waits in the row of out.
 DENSE = """
 n = vfull(x, ZERO)
-j1 = d // L * L
-for j in range(0, j1, L):
-    v = vload(x, src + j)
+for j in range(0, d, L):
+    v = vsome(x, src + j, d - j, NINF)
     e = {prepared}
-    vstore(buf, j, e)
+    vput(out, base + j, e, d - j, stop)
     n = n + vselect_ge(e, {largest}, ONE, ZERO)
-v = vloadn(x, src + j1, d - j1, NINF)
-e = {prepared}
-vstore(buf, j1, e)
-n = n + vselect_ge(e, {largest}, ONE, ZERO)
 ties = vsum(n) - ONE
 u = F(high)
 left = F({left})
@@ -387,7 +402,7 @@ for iteration in range(200):
     f = vfull(x, ZERO)
     g = f
     for j in range(0, d, L):
-        e = vload(buf, j)
+        e = vsome(out, base + j, d - j, {padding})
         {argument}
         {q}
         {keep}
@@ -433,22 +448,21 @@ cl = cl + step
 {at_last}
 f = vfull(x, ZERO)
 for j in range(0, d, L):
-    e = vload(buf, j)
+    e = vsome(out, base + j, d - j, {padding})
     {argument}
     {q}
     {keep}
     {tops}
     f = f + p
-    vstore(buf, j, p)
+    vput(out, base + j, p, d - j, stop)
 total = vsum(f)
 if total != total:
     row_fill(out, base, d, NAN)
     {store_nan}
     continue
 r = ONE / total
-for j in range(0, j1, L):
-    vstore(out, base + j, vload(buf, j) * r)
-vstoren(out, base + j1, vload(buf, j1) * r, d - j1)
+for j in range(0, d, L):
+    vput(out, base + j, vsome(out, base + j, d - j, ZERO) * r, d - j, stop)
 """
 
 # The loss: terms s (p - y) - (g(p) - g(y)), each at least 0; a single largest score enters through 1 - p, the sum of
@@ -561,23 +575,30 @@ def add_logarithms(loss, first, rests, some):
 EXPONENTIAL_EACH = """
 if (i - lo) & (L - 1) == 0:
     if i > lo:
-        add_logarithms(loss, i - L, wbuf, L)
-    vstore(wbuf, 0, vfull(x, ZERO))
+        add_logarithms(loss, i - L, buf, L)
+    vstore(buf, 0, vfull(x, ZERO))
 """
 EXPONENTIAL_LABEL = """
 store1(loss, i, m - at)
-store1(wbuf, (i - lo) & (L - 1), rest)
+store1(buf, (i - lo) & (L - 1), rest)
 """
 EXPONENTIAL_LAST = """
 if hi > lo:
     left_over = ((hi - lo - 1) & (L - 1)) + 1
-    add_logarithms(loss, hi - left_over, wbuf, left_over)
+    add_logarithms(loss, hi - left_over, buf, left_over)
 """
 AFTER_LABEL = """
 label_at = load1(label, i)
 at = load1(x, src + label_at)
 {label_loss}
 store1(out, base + label_at, load1(out, base + label_at) - ONE)
+"""
+# Where the scores and predictions are that a label's loss is made from.
+LABEL_FROM = """
+xs = {}
+xo = {}
+ps = {}
+po = {}
 """
 AFTER_PROPORTIONS = """
 value_here = proportions_loss(x, out, src, base, y, d, m, c, cl)

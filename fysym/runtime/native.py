@@ -1,4 +1,4 @@
-"""Kernel text to machine code: compiled by Numba, stored as object files, loaded by llvmlite, called by ctypes.
+"""Kernel text to machine code: compiled by Numba, stored as object files, loaded by llvmlite.
 
 A kernel works on raw pointers, allocates nothing and raises nothing, so its object code refers to no symbol of Numba's:
 a later process loads it without importing Numba, which takes most of a second.
@@ -17,7 +17,6 @@ from typing import Any
 
 from .. import cache
 from ..errors import UnsupportedError
-from .numba import prototype
 
 VERSION = b"fysym kernel 3"
 UNFIT = b"unfit: "  # in place of a kernel: what it gets wrong
@@ -76,7 +75,7 @@ def compile_text(text: str) -> bytes:
 
 
 class Native:
-    """A loaded kernel; calling it runs machine code without the GIL."""
+    """A loaded kernel."""
 
     def __init__(self, stored: bytes) -> None:
         import llvmlite.binding as llvm
@@ -87,7 +86,7 @@ class Native:
         self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
         self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
-        self.call = prototype()(self.engine.get_function_address(symbol.decode()))
+        self.address = self.engine.get_function_address(symbol.decode())
 
 
 _lock = threading.Lock()

@@ -1,14 +1,8 @@
-"""Predictions, losses and derivatives by compiled kernels, threads over rows; what a user calls when Numba is there."""
+"""Predictions, losses and derivatives by compiled kernels; what a user calls when Numba is there."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import functools
-import os
-import queue
-import threading
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,103 +10,16 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from .arrays import as_rows, back, back_batch, like, targets
+from .team import share
 
 # -- emitted from here --
 
 ROUNDING = {64: 2.0**-52, 32: 2.0**-23}
-# Fewer entries than this are not worth a second thread, and so many are a thread's portion at the least.
-ENOUGH = 32768
-PORTION = 1024
-PORTIONS = 16  # of a thread
-PATIENCE = 20000  # looks at whether other threads are finished, some tens of microseconds
 PACKED = 131072  # entries of strided rows that are packed at a time
 # Longer rows than this get scratch for so many candidates first, and for all their entries only if that was too little.
 CANDIDATES = 32768
+SHORT = 128  # longest rows that are solved in blocks, one a lane
 FLOATS = {np.dtype(np.float64): 64, np.dtype(np.float32): 32}
-
-
-def threads() -> int:
-    """How many threads share the rows: FYSYM_NUM_THREADS, or the processors that this process may use."""
-    chosen = os.environ.get("FYSYM_NUM_THREADS", "")
-    if chosen.isdigit() and int(chosen) > 0:
-        return int(chosen)
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-THREADS = threads()
-
-
-class Helpers:
-    """Threads that join in what a caller has begun; one that wakes too late finds nothing left to do."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.jobs: Any = queue.SimpleQueue()
-        self.count = 0
-
-    def ask(self, job: Any, count: int) -> None:
-        """Have the job done by so many threads."""
-        if self.count < count:
-            with self.lock:
-                while self.count < count:
-                    threading.Thread(target=self.serve, name="fysym", daemon=True).start()
-                    self.count += 1
-        for _ in range(count):
-            self.jobs.put(job)
-
-    def serve(self) -> None:
-        while True:
-            job = self.jobs.get()
-            with contextlib.suppress(Exception):  # what it leaves, the caller does
-                job()
-            del job
-
-
-helpers = Helpers()
-
-
-def _forget() -> None:
-    """A forked child has none of the threads."""
-    global helpers
-    helpers = Helpers()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
-
-
-def prototype() -> Any:
-    """How a kernel is called: a slot for its result, one for an error (Numba's convention), then its arguments."""
-    pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 10, *[size] * 4, ctypes.c_double, size, size)
-
-
-State = ctypes.c_int64 * 3  # the next row, how many are finished, and how many are left to the caller
-
-
-class Scratch(threading.local):
-    """A thread's own memory: up to three rows of floats, one of indices, and the slots of a call."""
-
-    size = -1
-    slots = 0
-    address = 0
-
-    def room(self, d: int, bits: int, rows: int) -> tuple[int, int, int]:
-        """Addresses of the slots, the floats and the indices."""
-        floats = rows * (d + 48) * (bits // 8)
-        need = floats + (4 * (d + 48) if rows == 3 else 0) + 192
-        if self.size < need:
-            self.memory = np.zeros(need, np.uint8)
-            self.slots = -(-self.memory.ctypes.data // 64) * 64
-            self.size = need
-        start = self.slots + 64
-        return self.slots, start, start + -(-floats // 64) * 64
-
-
-scratch = Scratch()
 
 
 class Compiled:
@@ -254,42 +161,26 @@ class Compiled:
         special = 0
         for first in range(0, n, piece):
             part = rows if packed else np.ascontiguousarray(rows[first : first + piece])
-            special += self.share(native, part, first, given, floats, cap)
+            special += self.part(native, part, first, given, floats, cap)
         if special and cap < d:  # too many candidates
             special = 0
             for i in np.flatnonzero(np.isnan(out[:, 0])).tolist():
-                special += self.share(native, np.ascontiguousarray(rows[i : i + 1]), i, given, floats, d)
+                special += self.part(native, np.ascontiguousarray(rows[i : i + 1]), i, given, floats, d)
         return out, special
 
-    def share(self, native: Any, part: Any, first: int, given: tuple[Any, ...], floats: int, cap: int) -> int:
-        """The kernel over some rows, which begin at row `first` of what was given, by as many threads as are worth it;
-        how many rows it left."""
-        n, d = part.shape
-        size = part.itemsize
-        stride = part.strides[0] // size if n > 1 else d
-        call, bits, high = native.call, 8 * size, self.high(d, 8 * size)
-        state = State()
+    def part(self, native: Any, rows: Any, first: int, given: tuple[Any, ...], floats: int, cap: int) -> int:
+        """The kernel over some rows, which begin at row `first` of what was given; how many rows it left."""
+        n, d = rows.shape
+        size = rows.itemsize
+        stride = rows.strides[0] // size if n > 1 else d
         steps = (d * size, size, 8, d * size)
-        into, *more = (
-            0 if a is None else a.__array_interface__["data"][0] + first * step for a, step in zip(given, steps)
-        )
-        places = (*more, ctypes.addressof(state))
-        start = part.__array_interface__["data"][0]
-        count = min(THREADS, n, -(-n * d // ENOUGH))
-        portion = max(1, PORTION // d, n // (PORTIONS * count)) if count > 1 else n
-
-        def work(patience: int = 0, kept: Any = (part, given, state)) -> None:
-            slots, floats_at, indices = scratch.room(cap, bits, floats)
-            call(slots, slots + 8, start, into, floats_at, indices, *places, d, stride, n, portion, high, cap, patience)
-
-        if count > 1:
-            helpers.ask(work, count - 1)
-            work(PATIENCE)
-            while state[1] < n:
-                time.sleep(1e-5)
-        else:
-            work()
-        return state[2]
+        places = [rows.__array_interface__["data"][0]]
+        places += [0 if a is None else a.__array_interface__["data"][0] + first * step for a, step in zip(given, steps)]
+        width = floats * (cap + 48) + 16 if d > SHORT else 3 * (d + 48) + (3 * d + 4) * (64 // size)
+        indices = -(-width * size // 64) * 64
+        need = 64 + indices + (4 * (cap + 48) if d > SHORT else 4 * (64 // size) * d + 192)
+        high = self.high(d, 8 * size)
+        return share(native.address, (rows, given), places, n, d, stride, high, cap, need, indices)
 
     def repair(self, kind: str, rows: Any, out: Any, loss: Any, labels: Any, y: Any) -> None:
         """Rows that the kernel left as NaN without a NaN in them: those with +inf, by the NumPy target."""
