@@ -42,7 +42,7 @@ TARGETS = {
         lambda reg: reg.source("numba"),
         STANDARD
         | {"numpy", "scipy", "numba", "llvmlite"}
-        | {"contextlib", "ctypes", "inspect", "operator", "os", "queue", "struct", "threading", "time"},
+        | {"contextlib", "ctypes", "inspect", "operator", "os", "platform", "queue", "struct", "threading", "time"},
         without=frozenset({"kink", "unbounded", "norm", "renyi"}),
         run=frozenset({"shannon", "gini", "tsallis", "fermi_dirac", "gini_sine", "probit", "faces"}),
     ),

@@ -178,7 +178,8 @@ class Compiled:
         places += [0 if a is None else a.__array_interface__["data"][0] + first * step for a, step in zip(given, steps)]
         width = floats * (cap + 48) + 16 if d > SHORT else 3 * (d + 48) + (3 * d + 4) * (64 // size)
         indices = -(-width * size // 64) * 64
-        need = 64 + indices + (4 * (cap + 48) if d > SHORT else 4 * (64 // size) * d + 192)
+        numbers = 0 if floats < 3 else cap + 48
+        need = 64 + indices + 4 * (numbers if d > SHORT else d * (64 // size) + 48)
         high = self.high(d, 8 * size)
         return share(native.address, (rows, given), places, n, d, stride, high, cap, need, indices)
 
