@@ -327,8 +327,7 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
             "keep": "p = vatmost(p, ONE)",
             "largest": f"F({one})",
             "top": f"D(factor) * {one}",
-            "block_threshold": f"factor = vexp(u * {-number!r}) * {2.0**-shift!r}",
-            "block_at_last": f"factor = factor * vexp(step * {-number!r})",
+            "block_threshold": f"factor = vexp(u * {-number!r}) * (vexp(ul * {-number!r}) * {2.0**-shift!r})",
             "block_top": f"factor * {one}",
             "at_top": assignments({"p": ratio, "w": top_slope, "e": top_missing}, Y, "r", VECTOR),
         }
@@ -343,8 +342,7 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
         "largest": "m",
         "top": "-D(u) - D(ul)",
         "block_threshold": "",
-        "block_at_last": "",
-        "block_top": "-u",
+        "block_top": "-u - ul",
         "at_top": assignments({"p": inverse.expr, "w": slope, "e": co}, SLOPE, "r", VECTOR),
     }  # fmt: skip
 

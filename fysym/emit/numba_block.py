@@ -99,32 +99,24 @@ for j in range(most):
     near = near + vselect_ge(vload(xb, j * L), m - MARGIN, ONE, ZERO)
 live = vselect_gt(near, ONE, ONE, ZERO)
 {block_bracket}
-for iteration in range(16):
-    if not vsum(live) > ZERO:
-        break
+step = live
+for iteration in range(17):
     f = vfull(x, ZERO)
     g = f
     for j in range(most):
         b = vatmost(vatleast((vload(xb, j * L) - c) - cl, ZERO), MARGIN)
         {q}
         p = vatmost(vabove(b, ZERO, p), ONE)
+        w = vatmost(vwhere_pos(p, w), {huge})
         f = f + p
-        g = g + vatmost(vwhere_pos(p, w), {huge})
+        g = g + w
+        vstore(pb, j * L, p)
+        vstore(wb, j * L, w)
     excess = f - ONE
     step = excess / g
+    if iteration == 16 or not vsum(live) > ZERO:
+        break
     {block_advance}
-f = vfull(x, ZERO)
-g = f
-for j in range(most):
-    b = vatmost(vatleast((vload(xb, j * L) - c) - cl, ZERO), MARGIN)
-    {q}
-    p = vatmost(vabove(b, ZERO, p), ONE)
-    w = vatmost(vwhere_pos(p, w), {huge})
-    f = f + p
-    g = g + w
-    vstore(pb, j * L, p)
-    vstore(wb, j * L, w)
-step = (f - ONE) / g
 {block_last}
 total = vfull(x, ZERO)
 for j in range(most):
@@ -196,7 +188,7 @@ LOG_SUM = """
 ratio = vlog(rest + top)
 step = ratio * (rest + top) / (g + ties * w + w)
 """
-# Without a margin: Newton for a logarithm, as for one row. A lane that is settled repeats its last step.
+# Without a margin: Newton for a logarithm, as for one row. The last step goes into the small part of c + cl.
 DENSE = """
 ties = vfull(x, ZERO) - ONE
 for j in range(d):
@@ -210,13 +202,12 @@ left = vfull(x, F({left}))
 right = u
 found = vfull(x, ZERO)
 reach = live
+ul = found
 c = m
 cl = found
-step = found
-{block_threshold}
-for iteration in range(16):
+for iteration in range(17):
     c = m + u
-    cl = (m - c) + u
+    cl = ((m - c) + u) + ul
     {block_threshold}
     f = vfull(x, ZERO)
     g = f
@@ -225,17 +216,20 @@ for iteration in range(16):
         {argument}
         {q}
         {keep}
+        vstore(pb, j * L, p)
         f = f + vselect_ge(e, {largest}, ZERO, p)
         g = g + vselect_ge(e, {largest}, ZERO, w)
+    if iteration == 16 or not vsum(live) > ZERO:
+        break
     r = {block_top}
     {at_top}
     top = vatmost(p, ONE)
     missing = vatleast(e, ZERO)
     rest = f + ties * top
     {block_newton}
-    live = vselect_gt(vabs(ratio), TOL, live, ZERO)
-    if not vsum(live) > ZERO:
-        break
+    settled = vselect_gt(vabs(ratio), TOL, ZERO, live)
+    ul = vselect_gt(settled, ZERO, step, ul)
+    live = live - settled
     left = vselect_gt(rest, missing, u, left)
     found = vselect_gt(rest, missing, ONE, found)
     right = vselect_gt(rest, missing, right, u)
@@ -245,14 +239,7 @@ for iteration in range(16):
     reach = vselect_gt(inside, ZERO, reach, F(4) * reach)
     new = vselect_gt(inside, ZERO, new, outside)
     u = vselect_gt(live, ZERO, new, u)
-cl = cl + step
-{block_at_last}
 total = vfull(x, ZERO)
 for j in range(d):
-    e = vload(xb, j * L)
-    {argument}
-    {q}
-    {keep}
-    total = total + p
-    vstore(pb, j * L, p)
+    total = total + vload(pb, j * L)
 """
