@@ -148,7 +148,8 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
         flattest = float(min(reference.curvature(t) for t in p))
         if not (np.isfinite(theta).all() and flattest > 0):
             continue
-        rounding = float(np.spacing(np.abs(theta)).max())  # of the scores
+        rises = [x - float(reference.low) for x in theta] if np.isfinite(float(reference.low)) else theta
+        rounding = float(np.spacing(np.abs([*theta, *rises])).max())  # of scores, and of what code makes of them
         allowed = max(1e-12, 4 * rounding / flattest)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))

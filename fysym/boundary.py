@@ -169,7 +169,7 @@ def _without_doubt(value: sympy.Expr) -> sympy.Expr:
 
 def _by_limit(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
     value = sympy.limit(f, e, 0, "+")
-    return value if _usable(value) and not value.has(e) else None
+    return value if _usable(value) and value.free_symbols <= f.free_symbols - {e} else None
 
 
 def _usable(value: sympy.Expr) -> bool:
@@ -190,10 +190,10 @@ def _agrees(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, points: Sequence[
 
 def _agrees_at(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, point: Point) -> bool:
     """Do values of f at shrinking distances approach the claimed limit?"""
-    ladder = _ladder(f.xreplace(point), e)
+    ladder = _ladder(truth.substituted(f, point), e)
     if len(ladder) < 3:
         return False
-    value = value.xreplace(point)
+    value = truth.substituted(value, point)
     if value.is_infinite:
         sign = 1 if value == sympy.oo else -1
         return _diverges([sign * v for v in ladder])

@@ -17,7 +17,7 @@ from .certify import Cover
 from .certify.questions import certificate_evidence, certified_sign
 from .deadline import Deadline, factored, simplified
 from .entropy import Entropy
-from .errors import UndecidedError
+from .errors import NotConcaveError, UndecidedError
 from .facts import Fact
 from .kinks import Piece
 from .regularity import check_kinks, check_middle, check_regular
@@ -45,8 +45,13 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         joined = max((check_kinks(entropy, deadline), check_middle(entropy)), key=("proved", "sampled").index)
         for face in entropy.faces():
             bound = entropy.at_face(face, deadline)
-            probe(bound)
-            verdicts.append(decide(bound, deadline))
+            try:
+                probe(bound)
+                verdicts.append(decide(bound, deadline))
+            except NotConcaveError as error:
+                where = ", ".join(f"{name} = {value}" for name, value in face.items())
+                parameters = {**face, **error.parameters}
+                raise NotConcaveError(f"at {where}: {error}", error.witness, parameters, error.culprit) from None
     except UndecidedError as error:
         if not assume_concave:
             raise
@@ -169,18 +174,18 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
     boxes = 0
     points = entropy.points
     for point in entropy.extremes((6, 15)):
-        g = f.xreplace(point)
+        g = truth.substituted(f, point)
         for at in violations(g, entropy.x, timed_search(g, entropy.x, deadline, share=0.05)):
             refute(entropy, piece, f, at, point)
     for point in points:
-        g = f.xreplace(point)
+        g = truth.substituted(f, point)
         result = timed_search(g, entropy.x, deadline, share=0.4 / len(points))
         for at in violations(g, entropy.x, result):
             refute(entropy, piece, f, at, point)
         open_boxes = () if result is None else result.open_boxes
         if result is None or not result.complete or not all(_settled(g, entropy.x, box) for box in open_boxes):
             low, high = open_boxes[0] if open_boxes else (0.0, 1.0)
-            low, high = (float(piece.point(sympy.Float(end))) for end in (low, high))
+            low, high = (piece.place(end) for end in (low, high))
             return UndecidedError(
                 f"could not settle whether h'' < 0 for t in ({low:.6g}, {high:.6g}); simplify h, raise the deadline, "
                 "or pass assume_concave=True if you know that it is",

@@ -230,6 +230,11 @@ def factored(expr: sympy.Expr) -> sympy.Expr:
     return _shielded(sympy.factor, expr)
 
 
+def cancelled(expr: sympy.Expr) -> sympy.Expr:
+    """sympy.cancel, with large exponentials as symbols."""
+    return _shielded(sympy.cancel, expr)
+
+
 def simplified(expr: sympy.Expr) -> sympy.Expr:
     """sympy.simplify, with large exponentials as symbols."""
     return _shielded(sympy.simplify, expr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from .errors import ParameterError
@@ -75,7 +76,7 @@ def budget(k: float) -> Domain:
     >>> two.predict([0.0, 0.25, 0.5, 0.75, 1.0])
     array([0.   , 0.125, 0.375, 0.625, 0.875])
     """
-    if isinstance(k, bool) or not isinstance(k, (int, float)) or not (math.isfinite(k) and k > 0):
+    if isinstance(k, bool) or not isinstance(k, Real) or not (math.isfinite(k) and k > 0):
         raise ParameterError(f"a budget must be a positive number, not {k!r}")
     return SIMPLEX if k == 1 else Domain(f"budget({k:g})", float(k))
 

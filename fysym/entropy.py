@@ -13,10 +13,10 @@ from sympy import S
 
 from . import kinks, truth
 from .boundary import Limit, Point, end_limit
-from .deadline import Deadline, StepTimeout, factored, simplified
+from .deadline import Deadline, StepTimeout, cancelled, factored, simplified
 from .domains import CUBE, ORTHANT, SIMPLEX, Domain
 from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
-from .parse import parse_expression, power_problem
+from .parse import parse_expression, power_problem, shown
 from .ranges import Range, exact_expression, exact_number, parse_range
 
 VARIABLE = sympy.Symbol("t", positive=True)
@@ -105,9 +105,17 @@ class Entropy:
         """The inverse of `opened`, simplified."""
         if not expr.has(*(p.coordinate for p in self.parameters)):
             return expr
-        closed = sympy.powsimp(expr.xreplace({p.coordinate: p.closed for p in self.parameters}))
+        closed = sympy.powsimp(self.back(expr))
         inside = closed.replace(lambda x: x.is_Pow and x.exp.is_Add, lambda x: x.base ** factored(x.exp))
         return factored(sympy.together(inside))
+
+    def back(self, expr: sympy.Expr) -> sympy.Expr:
+        """`expr` with parameters for their coordinates, each part that is rational in them as a plain fraction."""
+        symbols = [p.symbol for p in self.parameters]
+        if not symbols:
+            return expr
+        closed = expr.xreplace({p.coordinate: p.closed for p in self.parameters})
+        return _rational_parts(sympy.powsimp(_rational_parts(closed, symbols)), symbols)
 
     def user(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` in the symbols that the user wrote."""
@@ -120,6 +128,9 @@ class Entropy:
         branches: list[tuple[sympy.Expr, sympy.Expr]] = []
         for piece in self.pieces:
             expr = of_piece(piece.expr)
+            if piece.high.is_nonpositive:  # (-t)**(3/2)/t**2 is (-t)**(-1/2) there
+                size = sympy.Dummy(positive=True)
+                expr = sympy.powsimp(expr.subs(self.t, -size)).subs(size, -self.t)
             if branches and branches[-1][0] == expr:  # else Piecewise itself would join their conditions by Or
                 branches.pop()
             branches.append((expr, piece.high))
@@ -157,6 +168,20 @@ class Entropy:
         return self._faces[key]
 
 
+MOST_POWER = 64  # of what is multiplied out
+
+
+def _rational_parts(expr: sympy.Expr, symbols: list[sympy.Symbol]) -> sympy.Expr:
+    """Each part that is rational in the symbols as a fraction without common factors."""
+    if not expr.args or not expr.has(*symbols):
+        return expr
+    if any(power.exp.is_Integer and abs(power.exp) > MOST_POWER for power in expr.atoms(sympy.Pow)):
+        return expr
+    if expr.is_rational_function(*symbols):
+        return factored(cancelled(expr))
+    return expr.func(*(_rational_parts(part, symbols) for part in expr.args))
+
+
 def variable_of(domain: Domain) -> sympy.Symbol:
     """The canonical t of a domain."""
     return VARIABLE if domain.low == 0 else REAL_VARIABLE
@@ -172,6 +197,8 @@ def sample_points(symbols: list[sympy.Symbol], most: int = 49) -> Iterator[Point
 
 def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline, domain: Domain = SIMPLEX) -> Entropy:
     """Text or a SymPy expression, and ranges, to a normalised `Entropy`."""
+    if not isinstance(params, Mapping | None):
+        raise ParameterError(f'params must be a dictionary, such as {{"alpha": "alpha > 1"}}, not {shown(params)}')
     expr = parse_expression(h) if isinstance(h, str) else _expression(h)
     variable, symbols = _symbols(expr, dict(params or {}))
     parameters = tuple(_parameter(symbol, (params or {}).get(symbol.name)) for symbol in symbols)
@@ -188,10 +215,6 @@ def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline, domain: D
 def bind(entropy: Entropy, values: Mapping[str, Any], deadline: Deadline) -> Entropy:
     """The member of a family at these parameter values; a removable singularity becomes its limit."""
     known = {p.name: p for p in entropy.parameters}
-    for name in values:
-        if name not in known:
-            have = ", ".join(known) or "none"
-            raise ParameterError(f"there is no parameter called {name!r}; the parameters are: {have}")
     given = entropy.given
     for name, raw in values.items():
         parameter = known[name]
@@ -336,6 +359,13 @@ def _symbols(expr: sympy.Expr, params: dict[str, Any]) -> tuple[sympy.Symbol | N
     return variable, [symbol for symbol in symbols if symbol != variable]
 
 
+# Names that are likelier to be meant as something else than a parameter.
+MISTAKEN = {
+    "e": "write E or exp(t) for Euler's number", "I": "h must be real", "i": "h must be real", "j": "h must be real",
+    "nan": "h must be a number everywhere", "inf": "h must be finite inside its interval",
+}  # fmt: skip
+
+
 def _parameter(symbol: sympy.Symbol, given: Any) -> Parameter:
     span = Range(-S.Infinity, S.Infinity, True, True)
     for holds, assumed in (
@@ -348,6 +378,10 @@ def _parameter(symbol: sympy.Symbol, given: Any) -> Parameter:
             span = span.intersect(assumed)
     if given is not None:
         span = span.intersect(parse_range(symbol.name, given))
+    elif symbol.name in MISTAKEN and span.low.is_infinite and span.high.is_infinite:
+        raise ParameterError(
+            f"{symbol.name} is read as a parameter: {MISTAKEN[symbol.name]}, or give its range in params if it is one"
+        )
     if span.is_empty:
         raise ParameterError(f"the range given for {symbol.name} contradicts the assumptions on its symbol")
     positive = span.low.is_nonnegative and (span.low_open or span.low.is_positive)

@@ -63,7 +63,7 @@ def kernel(program: Program, module: Any) -> Any:
     return Compiled(
         lambda kind, bits, problem: load(emitter.kernel(program, kind, bits), problem),
         module,
-        functools.partial(emitter.rows_of_scratch, program),
+        functools.partial(emitter.scratch, program),
     )
 
 

@@ -173,7 +173,8 @@ def _monotone(
     def rule(a: Pair) -> Pair:
         lo, hi = _closed(a)
         defined = (lo >= low) & (hi <= high)
-        lo, hi = lo - nudge * EPS * np.abs(lo), hi + nudge * EPS * np.abs(hi)
+        if nudge:
+            lo, hi = lo - nudge * EPS * np.abs(lo), hi + nudge * EPS * np.abs(hi)
         left, right = function(np.clip(lo, low, high)), function(np.clip(hi, low, high))
         bounds = outward(*((right, left) if falling else (left, right)), ulps=ulps, tiny=0.0)
         return _where(defined, np.clip(bounds[0], least, most), np.clip(bounds[1], least, most))
@@ -411,7 +412,7 @@ class Tape:
             return self._compile(REWRITTEN[kind](*node.args))
         if kind in (sp.Add, sp.Mul):
             combine = add if kind is sp.Add else _multiply
-            slots = [self._compile(arg) for arg in node.args]
+            slots = [self._compile(arg) for arg in node.args] if kind is sp.Add else self._factors(node)
             result = slots[0]
             for slot in slots[1:]:
                 result = self._emit(combine, result, slot)
@@ -429,6 +430,24 @@ class Tape:
         if isinstance(node, Boolean) and not node.is_Symbol:  # a Symbol counts as both
             return self._emit(lambda: (np.asarray(True), np.asarray(True)))
         return self._emit(_unbounded)
+
+    def _factors(self, product: sp.Expr) -> list[int]:
+        """The factors, an exponential together with poles that it may outweigh: x**-4 exp(-1/x) is small next to 0."""
+        exponential = next((f for f in product.args if isinstance(f, sp.exp) and f.free_symbols), None)
+        poles = [
+            f
+            for f in product.args
+            if isinstance(f, sp.Pow) and f.exp.is_Rational and f.exp < 0 and f.base.is_Symbol and f.base.is_positive
+        ]
+        if exponential is None or not poles:
+            return [self._compile(factor) for factor in product.args]
+        total = self._compile(exponential.args[0])
+        for pole in poles:
+            number = _constant(pole.exp)
+            logarithm = self._emit(RULES[sp.log], self._compile(pole.base))
+            total = self._emit(add, total, self._emit(lambda a, number=number: _multiply(a, number), logarithm))
+        rest = [self._compile(f) for f in product.args if f is not exponential and f not in poles]
+        return [self._emit(RULES[sp.exp], total), *rest]
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> int:
         if exponent.is_Integer:

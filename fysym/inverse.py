@@ -114,7 +114,7 @@ def _first_valid(
 
 def _present(entropy: Entropy, slope: sympy.Expr, candidate: sympy.Expr) -> sympy.Expr:
     """The candidate in the entropy's own parameters, in the shortest form that is still valid."""
-    closed = candidate.xreplace({p.coordinate: p.closed for p in entropy.parameters})
+    closed = entropy.back(candidate)
     forms = [closed]
     for rewrite in () if is_awkward(closed) else (sympy.powsimp, sympy.factor_terms, factored, _shorter_inside):
         try:
@@ -350,7 +350,7 @@ def _in_generator(f: sympy.Expr, generator: sympy.Expr, t: sympy.Symbol) -> symp
 def _integer(ratio: sympy.Expr) -> sympy.Integer | None:
     """The integer that a ratio of exponents is for all parameters, if it is one; most are not, as one point shows."""
     point = {b: sympy.Rational(89 + k, 97) for k, b in enumerate(sorted(ratio.free_symbols, key=str))}
-    if not ratio.xreplace(point).is_Integer:
+    if not truth.substituted(ratio, point).is_Integer:
         return None
     multiple = sympy.cancel(ratio)
     return multiple if multiple.is_Integer else None

@@ -18,8 +18,22 @@ MOST_PIECES = 32
 
 @functools.lru_cache(maxsize=64)
 def derivative(f: sympy.Expr, t: sympy.Symbol, order: int) -> sympy.Expr:
-    """sympy.diff, which several stages ask of the same function."""
-    return sympy.diff(f, t, order)
+    """sympy.diff, which several stages ask of the same function; sinh/cosh, which overflow, become tanh."""
+    found = sympy.diff(f, t, order)
+    return found.replace(_is_quotient, _as_tanh) if found.has(sympy.sinh) and found.has(sympy.cosh) else found
+
+
+def _is_quotient(expr: sympy.Expr) -> bool:
+    powers = expr.as_powers_dict() if isinstance(expr, sympy.Mul) else {}
+    return any(isinstance(f, sympy.cosh) and powers.get(sympy.sinh(*f.args), 0) == -k != 0 for f, k in powers.items())
+
+
+def _as_tanh(product: sympy.Expr) -> sympy.Expr:
+    powers = product.as_powers_dict()
+    for f, k in list(powers.items()):
+        if isinstance(f, sympy.cosh) and powers.get(sympy.sinh(*f.args), 0) == -k:
+            product = product * sympy.tanh(*f.args) ** -k / (sympy.sinh(*f.args) ** -k * f**k)
+    return product
 
 
 on_timeout(derivative.cache_clear)
@@ -40,6 +54,20 @@ class Piece:
         if self.low.is_finite:
             return self.low + x / (1 - x)
         return self.high - (1 - x) / x if self.high.is_finite else 1 / (1 - x) - 1 / x
+
+    def place(self, x: float) -> float:
+        """The same for a float of [0, 1], whose ends may stand for infinities."""
+        if x <= 0.0 or x >= 1.0:
+            return float(self.low if x <= 0.0 else self.high)
+        return float(self.point(sympy.Float(x)))
+
+    def slope(self, t: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
+        """h' at an end of the piece: the limit from inside where the formula is singular."""
+        found = sympy.diff(self.expr, t)
+        there = found.subs(t, end)
+        if not there.has(sympy.nan, sympy.zoo):
+            return there
+        return sympy.limit(found, t, end, "-" if end == self.high else "+")
 
     @property
     def halves(self) -> tuple[Piece, ...]:

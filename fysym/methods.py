@@ -35,6 +35,12 @@ class Methods:
         """
         if not values:
             return self
+        unknown = [name for name in values if name not in self.params]
+        if unknown:
+            have = ", ".join(self.params) or "none"
+            raise ParameterError(
+                f"there is no parameter called {unknown[0]!r}, nor such an argument here; the parameters are: {have}"
+            )
         try:
             key = tuple((name, type(values[name]), values[name]) for name in sorted(values))
             hash(key)

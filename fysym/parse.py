@@ -56,6 +56,13 @@ def _lambert_w(x: Expr, branch: Expr = S.Zero) -> Expr:
     return sympy.LambertW(x, branch)
 
 
+def _polygamma(order: Expr, x: Expr) -> Expr:
+    if not (order.is_Integer and 0 <= order <= MOST_ORDERS):
+        raise ValueError(f"its first argument, the order, is a whole number up to {MOST_ORDERS}")
+    return sympy.polygamma(order, x)
+
+
+MOST_ORDERS = 20  # of polygamma
 ONE_ARGUMENT = """exp sqrt cbrt sin cos tan sec csc cot asin acos atan sinh cosh tanh asinh acosh atanh
     erf erfc erfinv gamma loggamma digamma"""
 # name -> (how to build it, fewest arguments, most arguments)
@@ -72,6 +79,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "log10": (lambda x: log(x, 10), 1, 1),
     "log1p": (lambda x: log(1 + x), 1, 1),
     "xlogy": (lambda x, y: S.Zero if x == 0 else x * log(y), 2, 2),
+    "trigamma": (sympy.trigamma, 1, 1),
+    "polygamma": (_polygamma, 2, 2),
     "LambertW": (_lambert_w, 1, 2),
     "lambertw": (_lambert_w, 1, 2),
     "abs": (_when_constant(sympy.Abs), 1, 1),
@@ -82,7 +91,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "max": (_when_constant(sympy.Max), 1, MAX_NODES),
     "Max": (_when_constant(sympy.Max), 1, MAX_NODES),
 }
-GAMMA_FAMILY = frozenset({"gamma", "loggamma", "digamma"})
+GAMMA_FAMILY = frozenset({"gamma", "loggamma", "digamma", "trigamma", "polygamma"})
 EXPONENTIALS = frozenset({"exp", "expm1"})
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,

@@ -31,6 +31,7 @@ GOOD = 16.0
 POOR = 200.0
 # Scores are measured from the cut-off when it is not farther than this many times the rise from 1/4 to 3/4.
 NEAR = 32.0
+NEXT_TO_ONE = sympy.Rational(1, 2**53)  # the distance of the largest double below 1 from it
 GRID = tuple(10.0**-k for k in (300, 100, 30, 16, 12, 9, 6, 4, 3, 2)) + (0.03, 0.06, 0.07, 0.13, 0.21, 0.37, 0.49)
 UPPER = tuple(1.0 - x for x in GRID if x > 1e-16) + (0.55, 0.63, 0.72, 0.81)
 
@@ -118,17 +119,26 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     def lowered(expr: sympy.Expr, derivative: sympy.Expr) -> Scalar:
         return _choose(expr, t, derivative, places, deadline)
 
-    def mirrored(expr: sympy.Expr, derivative: sympy.Expr) -> Scalar:
-        return _choose(expr.subs(t, 1 - e), e, derivative.subs(t, 1 - e), GRID, deadline)
+    def mirrored(expr: sympy.Expr, derivative: sympy.Expr, direct: Scalar) -> Scalar:
+        """The function of e = 1 - t; where no form of it keeps its digits, `direct` up to the last t before 1."""
+        found = _choose(expr.subs(t, 1 - e), e, derivative.subs(t, 1 - e), GRID, deadline)
+        if found.ulps <= POOR or not direct.ulps <= POOR:
+            return found
+        form = direct.expr.args[-1].expr if isinstance(direct.expr, sympy.Piecewise) else direct.expr  # next to 1
+        last = _double_at(expr, {t: 1 - NEXT_TO_ONE})
+        beyond = sympy.Piecewise((last, e < NEXT_TO_ONE), (form.subs(t, 1 - e), True))
+        return Scalar(beyond, e, direct.ulps, 1.0 - direct.at)
 
+    value_form, curvature_form = lowered(value, slope), lowered(curvature, third)
+    rise_form = lowered(rise, curvature) if numeric else None
     return Program(
-        value=lowered(value, slope),
+        value=value_form,
         slope=lowered(slope, curvature),
-        curvature=lowered(curvature, third),
-        covalue=mirrored(value, slope) if bounded and ends["slope_high"] == np.inf else None,
-        rise=lowered(rise, curvature) if numeric else None,
-        corise=mirrored(rise, curvature) if bounded and numeric else None,
-        cocurvature=mirrored(curvature, third) if bounded and numeric else None,
+        curvature=curvature_form,
+        covalue=mirrored(value, slope, value_form) if bounded and ends["slope_high"] == np.inf else None,
+        rise=rise_form,
+        corise=mirrored(rise, curvature, rise_form) if bounded and rise_form is not None else None,
+        cocurvature=mirrored(curvature, third, curvature_form) if bounded and numeric else None,
         inverse=inverse_form,
         coinverse=coinverse_form,
         ends=ends,
@@ -176,6 +186,10 @@ def _slope_at(entropy: Entropy, t: sympy.Rational, anchor: sympy.Expr) -> float:
     return float(truth.evaluate_reliably(-sympy.diff(piece.expr, entropy.t) - anchor, {entropy.t: t}))
 
 
+def _double_at(expr: sympy.Expr, values: dict[sympy.Symbol, Any]) -> sympy.Float:
+    return sympy.Float(float(truth.evaluate_reliably(expr, values)))
+
+
 def _double(number: sympy.Expr) -> float:
     return float(number) if number.is_infinite else float(truth.evaluate_reliably(number, {}, 40))
 
@@ -185,7 +199,7 @@ def _kinks(entropy: Entropy, anchor: sympy.Expr) -> tuple[tuple[float, float, fl
     t = entropy.t
     found = []
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
-        before, after = (_double(-sympy.diff(piece.expr, t).subs(t, left.high) - anchor) for piece in (left, right))
+        before, after = (_double(-piece.slope(t, left.high) - anchor) for piece in (left, right))
         found.append((_double(left.high), before, after))
     return tuple(found)
 
@@ -225,12 +239,13 @@ def _best(
 ) -> Scalar:
     units = [EPS * scale for scale in scales]
     best = None
-    for form in itertools.chain(variants(expr, argument), patched(expr, argument)):
+    equal = ((form, True) for form in variants(expr, argument))
+    for form, exact in itertools.chain(equal, ((form, False) for form in patched(expr, argument))):
         try:
             ulps, at = worst_error(compiled(form, argument), points, truths, units)
         except Exception:  # no code is known for it, or its numbers are beyond Python
             ulps, at = np.inf, 0.0
-        if best is None or ulps < 0.5 * best.ulps:
+        if best is None or (ulps < 0.5 * best.ulps and (exact or ulps <= POOR)):
             best = Scalar(form, argument, ulps, at)
         if best.ulps <= GOOD:
             break

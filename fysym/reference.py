@@ -40,7 +40,7 @@ class Reference:
         self.ends = tuple(self._number(-theory.value(name)) for name in self.domain.facts("value"))
         self.kinks = []
         for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
-            slopes = (self._number(-sympy.diff(piece.expr, t).subs(t, left.high)) for piece in (left, right))
+            slopes = (self._number(-piece.slope(t, left.high)) for piece in (left, right))
             self.kinks.append((self._number(left.high), *slopes))
 
     def _number(self, expr: sympy.Expr) -> Number:

@@ -70,6 +70,8 @@ def _step(entropy: Entropy, left: Piece, right: Piece, order: int) -> sympy.Expr
     t = entropy.t
     sides = [entropy.opened(sympy.diff(piece.expr, t, order) if order else piece.expr) for piece in (left, right)]
     step = (sides[1] - sides[0]).subs(t, left.high)
+    if step.has(sympy.nan, sympy.zoo) and order == 1 and not entropy.parameters:
+        step = right.slope(t, left.high) - left.slope(t, left.high)
     return None if step.has(sympy.nan, sympy.zoo, sympy.oo) else step
 
 
@@ -92,7 +94,7 @@ def _step_of_limits(entropy: Entropy, left: Piece, right: Piece, order: int, poi
     values = []
     for piece, end in ((left, 1), (right, 0)):
         expr = entropy.opened(sympy.diff(piece.expr, t, order)).subs(t, piece.point(entropy.x))
-        limit = end_limit(expr.xreplace(point), entropy.x, end, deadline).value
+        limit = end_limit(truth.substituted(expr, point), entropy.x, end, deadline).value
         if limit is None or limit.is_infinite:
             return truth.context().nan
         values.append(truth.evaluate_reliably(limit, {}))
@@ -117,11 +119,11 @@ def check_regular(entropy: Entropy, piece: Piece, h: sympy.Expr, deadline: Deadl
             continue
         status = "sampled"
         for point in entropy.extremes((6, 15)):
-            _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+            _search_pole(entropy, piece, h, truth.substituted(condition, point), point, deadline)
         for point in entropy.points[:7]:
-            place = _search_pole(entropy, piece, h, condition.xreplace(point), point, deadline)
+            place = _search_pole(entropy, piece, h, truth.substituted(condition, point), point, deadline)
             if place is not None:
-                user = entropy.user(condition.xreplace(point))
+                user = entropy.user(truth.substituted(condition, point))
                 raise UndecidedError(f"could not tell whether h is smooth where {user} vanishes, t in {place}", place)
     return status
 
@@ -130,7 +132,7 @@ def _search_pole(
     entropy: Entropy, piece: Piece, h: sympy.Expr, condition: sympy.Expr, point: Point, deadline: Deadline
 ) -> tuple[float, float] | None:
     """Search for a zero of a condition: raises where h is not smooth, else None or an interval that stays open."""
-    t, bound = entropy.x, h.xreplace(point)
+    t, bound = entropy.x, truth.substituted(h, point)
     sign = 1 if truth.evaluate(condition, {t: S.Half}) > 0 else -1
     result = timed_search(-sign * condition, t, deadline)
     if result is not None and result.violation is None and result.complete and not result.open_boxes:

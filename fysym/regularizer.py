@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -270,18 +271,22 @@ class Regularizer(Methods):
     def accuracy(self) -> Accuracy:
         """The worst errors of the code of each target, in float64 and float32, against the truth, and where they are.
 
-        It takes a few seconds. What it returns prints as a table; `.worst` and iteration give Measurements.
+        The targets are numpy, numba where it is installed, and c where there is a C compiler. It takes a few seconds.
+        What it returns prints as a table; `.worst` and iteration give Measurements.
 
         >>> import fysym
         >>> fysym.catalog.gini.accuracy().worst.ulps < 16
         True
         """
         from . import accuracy  # needed by few
+        from .runtime.shared_library import SharedLibrary
 
         self._require_bound()
         targets = {"numpy": self._module}
         if not isinstance(self._fast, str) and self._fast.fits("predict", "label"):
             targets["numba"] = self._fast
+        with contextlib.suppress(UnsupportedError):  # without a compiler, or a function that C lacks
+            targets["c"] = SharedLibrary(self.source("c"), self._module)
         return accuracy.measure(self.derivation, targets)
 
     def __repr__(self) -> str:

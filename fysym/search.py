@@ -100,9 +100,16 @@ def _minus_one(part: Any) -> sp.Expr | None:
 
 
 def _lowest_power(expr: sp.Expr) -> sp.Expr:
-    """The lowest power of e that appears as a factor of a term."""
-    powers = [term.as_powers_dict().get(_E, sp.S.Zero) for term in sp.Add.make_args(expr)]
-    return sp.Min(*powers) if all(power.is_Rational for power in powers) else sp.S.Zero
+    """The lowest power of e that appears as a factor of a term, but for those that exp(-1/e) outweighs."""
+    terms = [term for term in sp.Add.make_args(expr) if not any(map(_is_steep, sp.Mul.make_args(term)))]
+    powers = [term.as_powers_dict().get(_E, sp.S.Zero) for term in terms]
+    return sp.Min(*powers) if powers and all(power.is_Rational for power in powers) else sp.S.Zero
+
+
+def _is_steep(factor: sp.Expr) -> bool:
+    """Whether it is the exponential of something with a pole at e = 0."""
+    poles = factor.args[0].atoms(sp.Pow) if isinstance(factor, sp.exp) else ()
+    return any(power.base == _E and power.exp.is_negative for power in poles)
 
 
 def _divided(expr: sp.Expr, power: sp.Expr) -> sp.Expr:

@@ -13,6 +13,7 @@ from .errors import ParameterError, UndecidedError
 from .ranges import exact_number
 
 if TYPE_CHECKING:
+    from .entropy import Parameter
     from .regularizer import Regularizer
 
 SECONDS = 5.0
@@ -33,12 +34,15 @@ def solve(reg: Regularizer, wanted: Mapping[str, Any]) -> dict[str, sympy.Expr]:
     try:
         found = run(lambda: sympy.solve(equations, symbols, dict=True), seconds=SECONDS)
     except (StepTimeout, NotImplementedError) as error:
-        raise UndecidedError(f"SymPy cannot solve {', '.join(map(str, equations))}; give more parameters") from error
+        if len(symbols) > 1:
+            text = ", ".join(map(str, equations))
+            raise UndecidedError(f"SymPy cannot solve {text}; give values for all but one parameter") from error
+        found = [{symbols[0]: root} for root in _roots(equations[0], parameters[symbols[0]])]
     inside = [
         solution
         for solution in found
         if all(symbol in solution and _is_in(solution[symbol], p.range) for symbol, p in parameters.items())
-        and all(truth.sign(equation.subs(solution)) == 0 for equation in equations)
+        and all(_vanishes(equation, solution) for equation in equations)
     ]
     text = ", ".join(f"{name} = {value}" for name, value in facts.items())
     ranges = "; ".join(reg.params.values())
@@ -57,6 +61,30 @@ def _equation(reg: Regularizer, name: str, value: sympy.Expr) -> sympy.Expr:
         numbers = ", ".join(f.name for f in reg.facts if isinstance(f.value, sympy.Expr) and f.name != "inverse")
         raise ParameterError(f"{name!r} is not a fact of this family that is a number; those are {numbers}")
     return fact.value - value
+
+
+def _roots(equation: sympy.Expr, parameter: Parameter) -> list[sympy.Expr]:
+    """Roots in the range to many digits, where the equation changes its sign between points spread over it."""
+    symbol, b = parameter.user, parameter.coordinate
+    opened = equation.subs(symbol, parameter.opened)
+    places = [sympy.Rational(10**9) ** sympy.Rational(k, 64) for k in range(-64, 65)]
+    values = [truth.evaluate(opened, {b: at}) for at in places]
+    found = []
+    for left, right, low, high in zip(places, places[1:], values, values[1:], strict=False):
+        if low * high > 0 or not (low == low and high == high):
+            continue
+        with truth.context().workdps(2 * truth.DIGITS):
+            ends = tuple(truth.evaluate(at, {}) for at in (left, right))
+            root = truth.context().findroot(lambda x: truth.evaluate(opened, {b: x}), ends, solver="anderson")
+        found.append(parameter.opened.subs(b, sympy.Float(str(root), 40)))
+    return found
+
+
+def _vanishes(equation: sympy.Expr, solution: Mapping[Any, sympy.Expr]) -> bool:
+    left = equation.subs(solution)
+    if any(value.has(sympy.Float) for value in solution.values()):
+        return bool(abs(left) < sympy.Rational(1, 10**25))
+    return truth.sign(left) == 0
 
 
 def _is_in(value: sympy.Expr, span: Any) -> bool:

@@ -94,20 +94,17 @@ def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, dead
         bound = entropy.at_face(face, deadline)
         member = derive(bound, end_slopes(bound, deadline), verdict, deadline)
         values = {p.symbol: face[p.name] for p in entropy.parameters if p.name in face}
-        for name in FACE_FACTS:
-            if name in theory.facts and not _continues(theory.value(name), member.value(name), values):
+        for name in list(theory.facts)[1:]:  # the first, concavity, is decided at the ends, too
+            if not _continues(theory.value(name), member.value(name), values):
                 del theory.facts[name]
                 _say_undetermined(theory, entropy, name, f"it is different at {end}")
     return theory
 
 
-FACE_FACTS = ("sparsity", "essentially_smooth", "twice_differentiable", "strong_concavity", "smoothness", "margin")
-
-
 def _continues(value: Any, at_face: Any, values: dict[sympy.Symbol, sympy.Expr]) -> bool:
     """Does the value of a fact inside the range go over into the one at its end?"""
     if not isinstance(value, sympy.Expr) or not isinstance(at_face, sympy.Expr):
-        return bool(value == at_face)
+        return bool(value == at_face) or (value in ("convex", "concave") and at_face == "affine")
     moved = value.subs(values)
     if moved.has(S.ComplexInfinity, S.NaN) or moved.is_infinite:
         return bool(at_face.is_infinite)

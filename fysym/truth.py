@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from statistics import NormalDist
 from typing import Any
@@ -53,6 +53,27 @@ def _forget() -> None:
 def context() -> Any:
     """The mpmath context in use."""
     return _state().context
+
+
+MOST_BITS = 20000  # of a power of numbers that is written out
+
+
+def substituted(expr: sympy.Expr, values: Mapping[Any, sympy.Expr]) -> sympy.Expr:
+    """expr with numbers for symbols. A power of numbers with very many digits becomes a decimal fraction: SymPy would
+    write out 2**(10**15), which no deadline can interrupt.
+    """
+    if expr in values:
+        return values[expr]
+    if not expr.args or not expr.free_symbols & values.keys():
+        return expr
+    args = [substituted(arg, values) for arg in expr.args]
+    if isinstance(expr, sympy.Pow) and all(arg.is_number for arg in args):
+        base, exponent = args
+        parts = [part for atom in (*base.atoms(sympy.Rational), exponent) for part in atom.as_numer_denom()]
+        bits = max((int(abs(part)).bit_length() for part in parts[:-2] if part.is_Integer), default=1)
+        if any(part.is_Integer and int(abs(part)) * bits > MOST_BITS for part in parts[-2:]):
+            return base ** sympy.Float(exponent, DIGITS)
+    return expr.func(*args)
 
 
 def evaluate(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DIGITS) -> Any:

@@ -14,6 +14,7 @@ import sympy
 import fysym
 from fysym import accuracy
 from fysym.reference import Reference
+from fysym.runtime.shared_library import compiler
 
 from .oracle import MEMBERS, member, member_oracle
 
@@ -28,6 +29,7 @@ def regularizer(name: str) -> Any:
 @pytest.mark.parametrize("name", [*MEMBERS, *OTHERS])
 def test_code_is_as_accurate_as_promised(name: str) -> None:
     measured = regularizer(name).accuracy()
+    assert ("c" in {m.target for m in measured}) == (compiler() is not None)
     assert {(m.dtype, m.function) for m in measured} == {
         (dtype, function) for dtype in ("float64", "float32") for function in ("predict", "loss")
     }
@@ -35,6 +37,13 @@ def test_code_is_as_accurate_as_promised(name: str) -> None:
         assert m.ulps <= 16, str(m)
         if m.function == "predict" and (m.target, m.dtype) != ("numba", "float32"):  # whose sums are in float32 too
             assert m.relative <= (1e-11 if m.dtype == "float64" else 2e-6), str(m)
+
+
+def test_targets_that_cannot_be_had_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_code = fysym.compile("-loggamma(1 + t)")
+    assert "c" not in {m.target for m in without_code.accuracy()}
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert "c" not in {m.target for m in member("gini").accuracy()}
 
 
 def test_the_table_says_where() -> None:

@@ -854,3 +854,9 @@ def test_covers_that_do_not_fit_are_refused():
     with pytest.raises(CertificateError, match="width 0.125 next to 0 does not hold"):
         covers.check(dataclasses.replace(cover, strips=(steep, dataclasses.replace(end, at=1))), sympy.sin(t), 1)
     assert covers._parts(((F(0), F(2)),)) == [((F(0), F(1)),), ((F(1), F(2)),)]
+
+
+@pytest.mark.parametrize("h", ["digamma(1 + t)", "-t*trigamma(1 + t) - t**2*3", "log(1 + t) + polygamma(0, t + 1/2)"])
+def test_certificates_of_the_gamma_family_are_read_again(h: str) -> None:
+    pytest.importorskip("flint")
+    assert fysym.verify(json.loads(json.dumps(fysym.compile(h, deadline=30).certificate())))

@@ -35,9 +35,11 @@ HARD = [
     "-t*log(t) - t*atan(16*t/3) + log(cos(t)) + asinh(16*t/3)/5 + sqrt(1-t**2) + t**(3/10) - t**(17/5)",
     "t*(1-t) + abs(exp(t) - 3*t**(9/10) + sin(5*t) - 1/2)/1000",
 ]
+# Families with numbers to a power that grows with the parameter, which SymPy would write out.
+GROWING = ["(t-t**a)/(1-2**(1-a))", "-t*log(t)+3**-a*sin(5*t)/30", "(1-2**(-a*t))/(1-2**(-a))-t", "-a**t/2**(a**2)"]
 
 
-def seconds_in_a_process(h: str, deadline: float, thread: bool) -> float:
+def seconds_in_a_process(h: str, deadline: float, thread: bool, params: dict[str, str] | None = None) -> float:
     """Compile in a process of its own, so that a hang ends with it; the time that `compile` took."""
     code = f"""
 import resource, threading, time
@@ -46,7 +48,7 @@ import fysym
 def work():
     start = time.monotonic()
     try:
-        fysym.compile({h!r}, deadline={deadline})
+        fysym.compile({h!r}, deadline={deadline}, params={params})
     except fysym.FysymError:
         pass
     print(time.monotonic() - start, flush=True)
@@ -60,12 +62,20 @@ else:
     return float(done.stdout.split()[-1])
 
 
-@pytest.mark.parametrize(("h", "thread"), [(h, False) for h in HARD[:4]] + [(h, True) for h in HARD[3:]])
-def test_compile_ends_within_the_deadline_and_two_seconds(h, thread):
+CASES = [(h, None, False) for h in HARD[:4]] + [(h, None, True) for h in HARD[3:]]
+CASES += [(h, {"a": "a > 1"}, False) for h in GROWING]
+CASES += [
+    ("a*exp(-(10**9*t - 10**9 + 10)**2) - t**2", {"a": "1 < a < 2"}, False),
+    ("-t**(a**500)", {"a": "1 < a < 2"}, False),
+]
+
+
+@pytest.mark.parametrize(("h", "params", "thread"), CASES)
+def test_compile_ends_within_the_deadline_and_two_seconds(h, params, thread):
     seconds = []
     while len(seconds) < 4 and min(seconds, default=4.0) >= 4.0:  # a busy machine may be slow once
         try:
-            seconds.append(seconds_in_a_process(h, 2.0, thread))
+            seconds.append(seconds_in_a_process(h, 2.0, thread, params))
         except subprocess.TimeoutExpired:
             pytest.fail("compile was still running ten seconds after its deadline")
     assert min(seconds) < 4.0

@@ -180,7 +180,7 @@ def test_renyi_beyond_one_is_refused_with_a_witness_or_assumed() -> None:
     z = p - p.mean()
     assert p.sum() == pytest.approx(1, abs=1e-5) and -2 * z @ z / (p @ p) + 4 * (p @ z) ** 2 / (p @ p) ** 2 > 0
     reg = fysym.compile_composite("log(u)/(1 - 2)", "t**2", assume_concave=True)
-    assert reg.fact("strictly_concave").status == reg.fact("margin").status == "sampled"
+    assert reg.fact("strictly_concave").status == "refuted" and reg.fact("margin").status == "sampled"
     assert reg.margin == 2  # beta / (beta - 1)
     assert "assumed by the caller" in reg.report() and "a loss need not be convex" in " ".join(reg.report().split())
     np.testing.assert_allclose(reg.predict(np.zeros(4)), 0.25)
@@ -281,7 +281,8 @@ def test_families_must_be_bound() -> None:
         norms.bind(r=2)
     with pytest.raises(fysym.ParameterError, match="must be numbers"):
         norms.bind(q=[2])
-    assert norms.bind(q=2) is norms.bind(q=2) and norms.facts == () and norms.margin is None
+    assert norms.bind(q=2) is norms.bind(q=2)
+    assert {fact.name for fact in norms.facts} == {"margin", "sparsity"}
     assert "bind the parameters" in norms.report()
 
 
@@ -334,3 +335,24 @@ def test_threads_share_an_object() -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 8 and all(np.array_equal(p, expected) for p in found)
+
+
+def test_the_margin_of_a_family_is_a_formula() -> None:
+    renyi = fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "b > 1"}, assume_concave=True)
+    b = next(iter(renyi.margin.free_symbols))
+    assert sympy.simplify(renyi.margin - b / (b - 1)) == 0 and renyi.sparsity == "full"
+    assert fysym.catalog.norm.margin == fysym.catalog.squared_norm.margin == 1
+    assert fysym.catalog.renyi.margin == sympy.oo and fysym.catalog.renyi.sparsity == "dense"
+    assert "margin: 1" in fysym.catalog.norm.report()
+
+
+def test_what_was_refuted_and_assumed_is_not_called_concave() -> None:
+    fact = fysym.compile_composite("-log(u)", "t**2", assume_concave=True).fact("strictly_concave")
+    assert (fact.value, fact.status) == (False, "refuted") and "assumed by the caller" in fact.evidence
+
+
+def test_what_only_separable_entropies_have() -> None:
+    norm = member("norm_2")
+    assert norm.smoothness is norm.slopes is norm.twice_differentiable is None
+    with pytest.raises(fysym.UnsupportedError, match="separable"):
+        norm.certificate()

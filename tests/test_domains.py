@@ -201,8 +201,29 @@ def test_errors_of_domains_teach() -> None:
         reg.loss([1.0, 2.0, 3.0], 1)
     with pytest.raises(fysym.InputError, match="must sum to 2: the vector sums to 1"):
         reg.loss([1.0, 2.0, 3.0], [1.0, 0.0, 0.0])
-    with pytest.raises(fysym.UnsupportedError, match="no C code for the domain"):
-        reg.source("c")
+
+
+def test_a_total_does_not_cost_small_predictions_their_digits() -> None:
+    """Two classes take 1 - e/2 and one takes e, where e^2 = 2 exp(-100) but for a factor 1 + e."""
+    p = compiled("fermi_dirac", "budget 2").predict([100.0, 100.0, 0.0])
+    np.testing.assert_allclose(p, [1.0, 1.0, math.sqrt(2) * math.exp(-50)], rtol=1e-14)
+
+
+@each
+def test_infinite_and_enormous_scores_are_limits(entropy: str) -> None:
+    """With a total of 2: equal scores share it however large they are, and what is enormously below has nothing."""
+    reg, large = compiled(entropy, "budget 2"), 1.7e308
+    y = [1.0, 0.5, 0.5, 0.0]
+    assert reg.loss([math.inf] * 3 + [0.0], y) == pytest.approx(reg.loss([0.0] * 3 + [-1e9], y), rel=1e-14)
+    assert reg.loss([math.inf] * 3 + [0.0], [1.0, 0.5, 0.25, 0.25]) == math.inf
+    assert reg.loss([math.inf, 0.0, 0.0, -1e9], y) == pytest.approx(reg.loss([1e9, 0.0, 0.0, -1e9], y), rel=1e-14)
+    np.testing.assert_allclose(reg.predict([large, -large, -large]), [1.0, 0.5, 0.5], rtol=1e-14)
+    np.testing.assert_allclose(reg.predict([large, 0.0, -large, -large]), [1.0, 1.0, 0.0, 0.0], rtol=1e-14)
+
+
+def test_mass_on_a_mask_is_lost_where_h_is_not_finite() -> None:
+    reg = fysym.compile("log(t)", domain=fysym.budget(2))
+    assert reg.loss([0.0, 1.0, 2.0, -math.inf], [0.5, 0.5, 0.5, 0.5]) == math.inf
 
 
 @everywhere

@@ -11,10 +11,11 @@ import pytest
 import sympy
 
 import fysym
+from fysym.emit import numba
 from fysym.emit.printer import _strip, lines, literal
 from fysym.errors import UnsupportedError
 from fysym.program import compiled
-from fysym.rewrite import safe
+from fysym.rewrite import log1p, safe
 
 x = sympy.Symbol("x", positive=True)
 POINTS = np.array([1e-9, 0.1, 0.37, 0.5, 0.9, 0.999])
@@ -132,3 +133,11 @@ def test_only_brackets_around_the_whole_are_removed() -> None:
 def test_an_entropy_beyond_doubles_is_an_error_of_ours() -> None:
     with pytest.raises(fysym.FysymError):
         fysym.compile("10**400*t*(1-t)").predict([0.5, 0.25])
+
+
+def test_logarithms_of_one_plus_a_multiple_are_taken_together() -> None:
+    """Terms c log1p(k t) with a moderate k, and what is left of the sum."""
+    t = sympy.Symbol("t", positive=True)
+    rest = t**2 + log1p(t**2) + log1p(17 * t) + 5
+    products, left = numba._split_logarithms(3 * log1p(2 * t) - log1p(-t) + rest, t)
+    assert sorted(products) == [(-1.0, -1.0), (3.0, 2.0)] and sympy.expand(left - rest) == 0

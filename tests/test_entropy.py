@@ -7,6 +7,7 @@ import pytest
 import sympy
 from sympy import Rational, Symbol, cos, exp, log, oo, sin, sqrt
 
+import fysym
 from fysym import entropy as entropies
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
@@ -230,10 +231,23 @@ def test_the_closed_ends_of_ranges_are_faces():
 
 
 def test_binding_an_unknown_name():
-    with pytest.raises(ParameterError, match="no parameter called 'b'; the parameters are: a"):
-        bind(entropy("a*t*(1 - t)", {"a": "a > 0"}), {"b": 1}, Deadline(8))
-    with pytest.raises(ParameterError, match="the parameters are: none"):
-        bind(entropy("t*(1 - t)"), {"b": 1}, Deadline(8))
+    with pytest.raises(ParameterError, match="no parameter called 'b', nor such an argument here; .* are: a"):
+        fysym.compile("a*t*(1 - t)", params={"a": "a > 0"}).bind(b=1)
+    with pytest.raises(ParameterError, match="no parameter called 'prior'"):
+        fysym.catalog.gini.jvp([1.0, 2.0], [1.0, 0.0], prior=[0.5, 0.5])
+
+
+@pytest.mark.parametrize("params", ["a > 1", ["a"], 3])
+def test_ranges_come_in_a_dictionary(params):
+    with pytest.raises(ParameterError, match="params must be a dictionary"):
+        fysym.compile("t - t**a", params=params)
+
+
+@pytest.mark.parametrize("name", ["e", "I", "nan"])
+def test_names_that_are_likely_meant_as_something_else(name):
+    with pytest.raises(ParameterError, match=f"{name} is read as a parameter"):
+        fysym.compile(f"-{name}**t")
+    assert fysym.compile(f"{name}*t*(1 - t)", params={name: f"{name} > 0"}).params == {name: f"{name} > 0"}
 
 
 def test_a_number_is_an_entropy_that_is_affine():

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sympy.codegen.cfunctions import expm1, log1p
 
-from fysym.intervals import TINY, evaluate
+from fysym.intervals import TINY, Tape, evaluate
 
 t, s = sp.symbols("t s")
 half, third = sp.Rational(1, 2), sp.Rational(1, 3)
@@ -286,3 +286,22 @@ def test_constants_and_conditions():
     assert encloses(low, high, mpmath.lambertw(-0.15, -1).real)
     low, high = bounds(sp.Heaviside(t - half) + sp.sign(t - half), 0.6, 0.9)
     assert low <= 2 <= high and high - low < 1e-12
+
+
+def test_an_exponential_outweighs_a_pole():
+    x = sp.Symbol("x", positive=True)
+    ends = np.array([1e-300, 1e-160, 1e-9, 1e-3]), np.array([1e-299, 1e-159, 1e-8, 2e-3])
+    with np.errstate(all="ignore"):
+        for f in (sp.exp(-1 / x) / x**4, sp.exp(-1 / x**2) / x**2, x ** -sp.Rational(5, 2) * sp.exp(-1 / x)):
+            low, high = Tape(f, (x,))(ends)
+            assert (low >= 0).all() and (high < 1e-100).all()
+        low, high = Tape(sp.exp(-1 / x) / x**4, (x,))((np.array([0.25]), np.array([0.25])))
+        assert low[0] <= 256 * np.exp(-4) * (1 + 1e-14) and high[0] >= 256 * np.exp(-4) * (1 - 1e-14)
+        assert high[0] - low[0] < 1e-13
+
+
+@pytest.mark.parametrize("function", [sp.asin, sp.acos, sp.atanh, sp.erfinv])
+@pytest.mark.parametrize(("low", "high"), [(0.5, 1.5), (-1.5, 0.5), (1.2, 1.5), (-1.5, -1.2), (0.5, 1.0 + 2**-52)])
+def test_beyond_either_end_of_what_has_a_value_nothing_is_known(function, low, high):
+    assert evaluate(function(t), {t: (low, high)}) == (-np.inf, np.inf)
+    assert evaluate(1 + 2 * function(t), {t: (low, high)}) == (-np.inf, np.inf)

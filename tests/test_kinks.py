@@ -6,7 +6,10 @@ import pytest
 import sympy
 from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, S, exp, log, sign, sqrt
 
+from fysym import regularity
+from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
+from fysym.entropy import read
 from fysym.errors import NotConcaveError, UnsupportedError
 from fysym.kinks import Piece, split
 
@@ -113,3 +116,11 @@ def test_a_solver_that_fails_leaves_the_count_of_sign_changes_to_decide(monkeypa
     assert len(split(Abs(exp(t) - 5), t)) == 1
     with pytest.raises(UnsupportedError, match="could not find exactly where"):
         split(Abs(exp(t) - 2), t)
+
+
+def test_a_drop_at_sampled_parameters_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no proof is found, numbers prove the drop of one slope, but not that of a family's slopes."""
+    monkeypatch.setattr(regularity, "_is_joined", lambda entropy, step, order, deadline: order == 0)
+    for h, params, status in (("min(t, 1-t)", None, "proved"), ("a*min(t, 1-t)", {"a": "1 <= a <= 2"}, "sampled")):
+        entropy = read(f"{h} + t*(1-t)", params, Deadline(20))
+        assert regularity.check_kinks(entropy, Deadline(20)) == status

@@ -27,19 +27,30 @@ ENTROPIES = {
     "quartic": ("-t**4/4 - t**2/2", "reals"),
     "wavy": ("-t**2/2 - sin(t)/2", "reals"),
     "sinh": ("sqrt(1 + t**2) - t*asinh(t)", "reals"),
+    "logcosh": ("-t**2/2 - log(cosh(t))", "reals"),
+    "waves that touch": ("-t**2/2 + cos(t)", "reals"),
+    "a flat corner": ("-Abs(t)**(3/2)", "reals"),
+    "a flat corner and more": ("-Abs(t)**(3/2) - t**2", "reals"),
+    "a steep corner": ("-Abs(t)**(5/2) - t**2", "reals"),
+}
+# Where the search and not the prover decides, next to infinity too.
+SEARCHED = {
+    "bell": ("-t**2*exp(-t**2)/10 - t**2", "reals"),
+    "error function": ("-t**2 - t*erf(t)", "reals"),
+    "hyperbolic and exponential": ("-t**2*(1 + exp(-t**2)/5) - sqrt(1 + t**2)", "reals"),
 }
 _compiled: dict[str, Any] = {}
 
 
 def compiled(name: str) -> Any:
     if name not in _compiled:
-        h, domain = ENTROPIES[name]
+        h, domain = (ENTROPIES | SEARCHED)[name]
         _compiled[name] = fysym.compile(h, domain=domain)
     return _compiled[name]
 
 
 def low(name: str) -> float:
-    return 0.0 if ENTROPIES[name][1] == "orthant" else -math.inf
+    return 0.0 if (ENTROPIES | SEARCHED)[name][1] == "orthant" else -math.inf
 
 
 each = pytest.mark.parametrize("name", ENTROPIES)
@@ -52,7 +63,20 @@ def test_concavity_is_proved(name: str) -> None:
     assert fact.status == "proved"
 
 
-@each
+@pytest.mark.parametrize("name", SEARCHED)
+def test_what_is_not_proved_is_searched_to_infinity(name: str) -> None:
+    assert compiled(name).fact("strictly_concave").value is True
+
+
+def test_what_fails_far_out_is_refused() -> None:
+    with pytest.raises(fysym.FysymError):
+        fysym.compile("-t**2*(1 - exp(-1/t**2)) - t*erf(t)", domain="reals")
+    with pytest.raises(fysym.NotConcaveError) as error:
+        fysym.compile("-t**2/2 + 2*cos(t/50)*50**2", domain="reals")
+    assert error.value.witness is not None
+
+
+@pytest.mark.parametrize("name", [*ENTROPIES, *SEARCHED])
 def test_predictions_solve_the_optimality_conditions(name: str) -> None:
     reg = compiled(name)
     slope = sympy.lambdify(reg.variable, -reg.dh, "mpmath")
@@ -103,6 +127,12 @@ def test_soft_thresholding() -> None:
     theta = np.linspace(-3, 3, 41)
     expected = np.sign(theta) * np.maximum(np.abs(theta) - 1, 0)
     np.testing.assert_allclose(compiled("soft threshold").predict(theta), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["wavy", "gaussian", "soft threshold"])
+def test_predictions_reach_the_largest_doubles(name: str) -> None:
+    theta = np.array([1e290, -1e301, 3e305, -4e307])
+    np.testing.assert_allclose(compiled(name).predict(theta), theta, rtol=1e-15)
 
 
 @each

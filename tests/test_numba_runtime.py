@@ -65,6 +65,16 @@ def test_which_members_are_compiled(name: str) -> None:
         assert member(name).predict([0.0, 0.0]).sum() == 1.0
 
 
+@pytest.mark.parametrize("name", COMPILED)
+def test_no_kernel_is_refused(name: str) -> None:
+    """Of those that are written: predictions and losses have one in each precision, and derivatives in double."""
+    fast = member(name)._fast
+    for kind in ("predict", "label", "proportions", "jvp"):
+        for bits in (64, 32) if kind != "jvp" else (64,):
+            assert fast.native(kind, bits).address  # an error says what is wrong with a kernel
+    assert fast.fits("predict", "label", "proportions", "jvp")
+
+
 @pytest.mark.parametrize("d", (1, 2, 3, 10, 100, 1000))
 @pytest.mark.parametrize("name", COMPILED)
 def test_the_truth(name: str, d: int) -> None:
@@ -293,3 +303,16 @@ def test_long_rows_need_little_scratch() -> None:
     loss, grad = reg.value_and_grad(flat, [5, 0], target="numba")
     np.testing.assert_allclose(loss, reg.loss(flat, [5, 0], target="numpy"), rtol=1e-12)
     assert np.abs(grad.sum(axis=1)).max() <= 1e-12
+
+
+def test_no_closed_form_and_no_margin_at_either_end() -> None:
+    """Both slopes are infinite and q has no closed form, which no member of the catalog has at once."""
+    reg = fysym.compile("-t*log(t) - (1-t)*log(1-t) + t*(1-t)", deadline=100.0)
+    rng = np.random.default_rng(0)
+    for d in (2, 5, 40, 1000):
+        theta = rng.normal(size=(30, d)) * rng.choice([1e-3, 1.0, 30.0], size=(30, 1))
+        theta[0, 0], theta[1, : d // 2] = 500.0, 2.0
+        exact = reg.predict(theta, target="numpy")
+        np.testing.assert_allclose(reg.predict(theta, target="numba"), exact, rtol=1e-11, atol=0)
+        loss = reg.loss(theta, np.zeros(30, int), target="numpy")
+        np.testing.assert_allclose(reg.loss(theta, np.zeros(30, int), target="numba"), loss, rtol=1e-11, atol=1e-13)

@@ -28,7 +28,10 @@ WITH_MARGIN = [
     "sine", "arctan", "log1p", "exponential", "gini_sine",
 ]  # fmt: skip
 # Entropies outside the catalog: zeros but no vertex; h'' = 0 at 0, in the middle, and to high order.
-OTHERS = ["t*sqrt(1-t)", "t - t**4", "1/16 - (t - 1/2)**4", "t - t**5", "t - t**9", "t**(1/3)*(1-t)**(1/2)"]
+OTHERS = [
+    "t*sqrt(1-t)", "t - t**4", "1/16 - (t - 1/2)**4", "t - t**5", "t - t**9", "t**(1/3)*(1-t)**(1/2)",
+    "-log(1+exp(-50*t))", "-exp(-30*t)",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -543,3 +546,32 @@ def test_between_two_thresholds_the_mix_sums_to_one() -> None:
     )  # fmt: skip
     p = runtime.between(f, row(0.0, -1.0), np.array([0.0]), np.array([0.5]))
     np.testing.assert_allclose(p, [0.74, 0.26], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("h", "slope"),
+    [
+        ("LambertW(-t/E)", lambda t, w: -w(-t / mpmath.e) / (t * (1 + w(-t / mpmath.e)))),
+        ("LambertW(-t**2/E)", lambda t, w: -2 * w(-t * t / mpmath.e) / (t * (1 + w(-t * t / mpmath.e)))),
+        ("-sqrt(t**2 + 1/10**6)", lambda t, w: t / mpmath.sqrt(t * t + mpmath.mpf(1) / 10**6)),
+    ],
+)
+def test_slopes_that_are_hard_next_to_one(h: str, slope: Any) -> None:
+    """A branch point at 1, and slopes that hardly change there: the optimality conditions hold to rounding."""
+    reg = fysym.compile(h)
+    for theta in ([1.0, -2.0, 0.0], [0.3, 0.1], [0.0, 0.0, 0.0, 0.2], [1e-3, 0.0, 5e-4], [5.0, 4.9, 1.0]):
+        p = reg.predict(theta)
+        assert abs(p.sum() - 1) <= 1e-14 and p.argmax() == int(np.argmax(theta))
+        with mpmath.workdps(40):
+            pairs = [(mpmath.mpf(x), mpmath.mpf(float(y))) for x, y in zip(theta, p, strict=True) if 0 < y < 1]
+            levels = [x - slope(y, lambda z: mpmath.lambertw(z).real) for x, y in pairs]
+        assert len(levels) < 2 or max(levels) - min(levels) <= 4e-15
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-9, 1e-10])
+def test_scores_just_above_the_margin(scale: float) -> None:
+    """Of three such scores each step of Newton's drops one: with p = x - u on the support, (x + 1)/2 is left."""
+    x = -1.0 + scale * np.array([1.0, 0.45, 0.1])
+    p = fysym.catalog["gini"].predict([0.0, *x], target="numpy")
+    np.testing.assert_allclose(p[1], (x[0] + 1.0) / 2.0, rtol=0, atol=1e-15)
+    assert p[2] == p[3] == 0.0

@@ -18,7 +18,7 @@ NAMES = ["shannon", "gini", "fermi_dirac", "sine", "gini_sine", "arctan"]
 def test_no_row_depends_on_others(name: str, dtype: Any) -> None:
     reg = fysym.catalog[name]
     rng = np.random.default_rng(0)
-    for n, d in ((700, 30), (40, 1000), (3, 20000)):
+    for n, d in ((700, 30), (40, 1000), (4, 40000), (4, 200000)):
         theta = (rng.normal(size=(n, d)) * rng.choice([1e-3, 1.0, 3.0], size=(n, 1))).astype(dtype)
         theta[1, : d // 2] = -np.inf
         theta[2, 0] = np.nan
@@ -48,11 +48,13 @@ def test_only_scores_within_the_margin_are_solved(name: str) -> None:
     assert np.count_nonzero(p[:, :100]) == np.count_nonzero(p[:, 107:]) == 0
 
 
+@pytest.mark.parametrize("scale", [2.0, 1e-3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", NAMES)
-def test_little_memory(name: str) -> None:
+def test_little_memory(name: str, dtype: Any, scale: float) -> None:
     reg = fysym.catalog[name]
-    for n, d in ((20000, 10), (300, 1000), (8, 32000)):
-        theta = np.random.default_rng(0).normal(0.0, 2.0, size=(n, d))
+    for n, d in ((20000, 10), (300, 1000), (8, 32000), (2, 300000)):
+        theta = np.random.default_rng(0).normal(0.0, scale, size=(n, d)).astype(dtype)
         reg.predict(theta[:5], target="numpy")
         tracemalloc.start()
         out = reg.predict(theta, target="numpy")

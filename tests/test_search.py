@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fysym.search import lower_bound_and_point, search_positive
+from fysym.search import _pools, lower_bound_and_point, search_positive
 
 t = sp.Symbol("t")
 half, third = sp.Rational(1, 2), sp.Rational(1, 3)
@@ -226,3 +226,12 @@ def test_the_infimum_is_enclosed(name):
 def test_the_infimum_in_a_sliver():
     bound, value, point = lower_bound_and_point(-bumped(third, 10**10, sp.Rational(11, 10)), t, seconds=10)
     assert bound <= -0.2 <= value < -0.1999 and point == pytest.approx(1 / 3, abs=1e-4)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (third, half), (0.1, 0.7)])
+def test_the_first_boxes_leave_nothing_out(low, high):
+    """From 1e-300 of each end to the middle, each box beginning where the one before it ends."""
+    for pool in _pools(t, t, low, high, None, scaled=False):
+        assert (pool.lo < pool.hi).all()
+        np.testing.assert_array_equal(pool.lo[1:], pool.hi[:-1])
+        assert pool.lo[0] <= 2e-300 and sp.Rational(float(pool.hi[-1])) >= (sp.Rational(high) - sp.Rational(low)) / 2

@@ -296,3 +296,10 @@ def test_a_step_that_fails_or_takes_too_long_proves_nothing():
 
     assert signs._within(Deadline(5), fails) is None
     assert signs._within(Deadline(0), lambda: 1) is None
+
+
+def test_an_odd_power_of_what_touches_zero():
+    """(sin(pi t) - 1)**3 has a zero at 1/2, and its inverse has a pole there, beside which nothing is proved."""
+    proof = prove((sin(pi * t) - 1) ** 3)
+    assert proof is not None and proof.sign == -1 and not proof.strict
+    assert prove((sin(pi * t) - 1) ** -3) is None

@@ -76,3 +76,12 @@ def test_margins_on_demand() -> None:
             fysym.catalog.gini.with_margin(wrong)
         with pytest.raises(fysym.ParameterError):
             fysym.catalog.gini.scale(wrong)
+
+
+def test_an_equation_that_has_no_closed_solution_is_solved_to_many_digits() -> None:
+    family = fysym.compile("1 - exp(-c*t)", params={"c": "c > 0"})
+    found = family.solve(margin=1)["c"]
+    assert abs(found - found * sympy.exp(-found) - 1) < sympy.Rational(1, 10**25)
+    assert abs(family.bind(c=found).margin - 1) < sympy.Rational(1, 10**12)
+    with pytest.raises(fysym.ParameterError, match="no member has"):
+        fysym.compile("1 - exp(-c*t)", params={"c": "c > 2"}).solve(margin=1)

@@ -12,7 +12,9 @@ import pytest
 
 pytest.importorskip("numba")
 
-from fysym.runtime import team
+from fysym.emit import numba as emit
+from fysym.emit import numba_block, numba_templates
+from fysym.runtime import native, team
 
 from .test_numba_runtime import member
 
@@ -76,6 +78,56 @@ def test_no_row_depends_on_others(name: str, bits: int) -> None:
             np.testing.assert_array_equal(reg.jvp(theta[one], v[one]), moved[one])
 
 
+def left_over(name: str, theta: Any) -> int:
+    """How many rows a newly compiled kernel leaves to its caller; the others must be right."""
+    reg = member(name)
+    program = reg.derivation.program
+    made = native.load(emit.kernel(program, "predict", 64), lambda kernel: "")
+    p, left = reg._fast.rows(made, theta, None, None, None, emit.scratch(program, "predict", 64))
+    solved = ~np.isnan(p[:, 0])
+    assert np.count_nonzero(~solved) == left
+    np.testing.assert_allclose(p[solved], reg.predict(theta, target="numpy")[solved], rtol=0, atol=1e-13)
+    return left
+
+
+BLOCKS = ["gini", "tsallis_1.5", "tsallis_3", "sine", "gini_sine", "fermi_dirac", "hellinger", "jensen_shannon"]
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_short_rows_are_solved_in_blocks(name: str, monkeypatch: Any) -> None:
+    """With the code for one row taken away nothing is missing, whether or not blocks are full."""
+    monkeypatch.setattr(numba_templates, "ROW", "row_fill(out, base, d, NAN)\nspecial += 1\ncontinue")
+    rng = np.random.default_rng(3)
+    for n, d in ((29, 2), (24, 7), (1, 16), (5, 16)):
+        theta = rng.normal(size=(n, d))
+        theta[::3, : (d + 1) // 2] = 4.0  # equal ones
+        assert left_over(name, theta) == 0
+    assert left_over(name, rng.normal(size=(6, 200))) == 6
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_what_a_block_does_not_finish_is_left_to_the_code_for_one_row(name: str, monkeypatch: Any) -> None:
+    for part in ("MARGIN", "DENSE"):
+        hasty = getattr(numba_block, part).replace("range(17)", "range(2)").replace("iteration == 16", "iteration == 1")
+        assert "range(2)" in hasty and "iteration == 1 " in hasty
+        monkeypatch.setattr(numba_block, part, hasty)
+    rng = np.random.default_rng(4)
+    for d in (3, 7, 16):
+        assert left_over(name, rng.normal(size=(29, d))) == 0
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_only_infinite_scores_are_left_to_numpy(name: str) -> None:
+    """Rows of which every class is a candidate are the kernel's too, and so are those with NaN or without a score."""
+    rng = np.random.default_rng(5)
+    for d in (4, 16, 32, 40, 64, 300):
+        theta = rng.normal(size=(20, d)) * np.where(np.arange(20) % 2, 1e-3, 3.0)[:, None]
+        theta[3] = 0.25
+        assert left_over(name, theta) == 0
+        theta[7, 1], theta[9, 2], theta[9, 3] = np.inf, np.inf, -np.inf
+        assert left_over(name, theta) == 2
+
+
 def test_a_helper_that_fails_leaves_the_work_to_others() -> None:
     helpers, done = team.Helpers(), threading.Event()
 
@@ -88,8 +140,12 @@ def test_a_helper_that_fails_leaves_the_work_to_others() -> None:
     assert done.wait(10) and helpers.count == 1
 
 
+def word(helpers: team.Helpers, box: int = 0, which: int = 0) -> Any:
+    return ctypes.c_int64.from_address(helpers.boxes + box * team.BOX + 8 * which)
+
+
 def status(helpers: team.Helpers) -> int:
-    return ctypes.c_int64.from_address(helpers.boxes).value
+    return word(helpers).value
 
 
 def eventually(condition: Any) -> bool:
@@ -123,11 +179,53 @@ def test_a_helper_watches_then_sleeps_and_can_be_dismissed(monkeypatch: Any) -> 
     check(1, [1, 1])
     check(0, [1, 1])
     monkeypatch.setattr(team, "LOOKS", 0)
-    ctypes.c_int64.from_address(helpers.boxes).value = 0  # dismissed
+    word(helpers).value = 0  # dismissed
     wake(lambda: None, 1)
     assert eventually(lambda: status(helpers) == 0 and helpers.jobs.empty())
     np.testing.assert_allclose(reg.predict(small, target="numba"), exact[0], rtol=0, atol=1e-14)
     assert woken == [1, 1, 1]
+
+
+def test_all_helpers_work_at_once(monkeypatch: Any) -> None:
+    """Woken at first, then handed the job while they watch: a kernel that waits for four threads has them."""
+    helpers, together, missed = team.Helpers(), threading.Barrier(4), []
+    monkeypatch.setattr(team, "helpers", helpers)
+    monkeypatch.setattr(team, "THREADS", 4)
+    monkeypatch.setattr(team, "LOOKS", 2**60)
+    words = [ctypes.c_int64] * 14
+
+    @ctypes.CFUNCTYPE(ctypes.c_int32, *words, ctypes.c_double, ctypes.c_int64, ctypes.c_int64)
+    def kernel(*given: Any) -> int:
+        try:
+            together.wait(10)
+        except threading.BrokenBarrierError:
+            missed.append(threading.get_ident())
+        ctypes.c_int64.from_address(given[9] + 8).value = given[12]  # all rows are finished
+        return 0
+
+    address = ctypes.cast(kernel, ctypes.c_void_p).value
+    wake = helpers.wake
+    woken: list[int] = []
+    monkeypatch.setattr(helpers, "wake", lambda job, count: (woken.append(count), wake(job, count)))
+    try:
+        for _ in range(3):
+            assert team.share(address, (), [0] * 5, 4, team.ENOUGH, team.ENOUGH, 0.0, 0, 64, 0) == 0
+            assert not missed and woken == [3] and helpers.count == 3
+            assert eventually(lambda: all(word(helpers, box).value == 1 for box in range(3)))  # they watch
+    finally:
+        for box in range(3):
+            word(helpers, box).value = 0  # dismissed
+
+
+def test_there_are_no_more_helpers_than_boxes(monkeypatch: Any) -> None:
+    monkeypatch.setattr(team, "HELPERS", 2)
+    monkeypatch.setattr(team, "helpers", team.Helpers())
+    monkeypatch.setattr(team, "THREADS", 50)
+    reg, theta = member("gini"), np.random.default_rng(2).normal(size=(20000, 20))
+    np.testing.assert_allclose(reg.predict(theta, target="numba"), reg.predict(theta, target="numpy"), atol=1e-13)
+    assert team.helpers.count == 2
+    end = team.helpers.memory.ctypes.data + team.helpers.memory.nbytes
+    assert team.helpers.boxes % 64 == 0 and team.helpers.boxes + 2 * team.BOX <= end
 
 
 def test_callers_at_once_share_the_helpers(monkeypatch: Any) -> None:

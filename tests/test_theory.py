@@ -279,3 +279,43 @@ def test_an_unproved_absence_of_zeros_leaves_differentiability_open():
     limits = (Limit(R(2), "proved", ""), Limit(R(2), "proved", ""))
     theory._differentiability(found, entropy, dataclasses.replace(verdict, strict=False), limits)
     assert "not that it has no zero" in found.undetermined["twice_differentiable"]
+
+
+@pytest.mark.parametrize(
+    ("h", "ranges", "values", "names"),
+    [
+        ("c*sqrt(t) + t*(1-t)", {"c": "c >= 0"}, {"c": 0}, ("slope_at_0", "curvature_at_0")),
+        ("-t*log(t)*c + (1-c)*t*(1-t)", {"c": "0 <= c <= 1"}, {"c": 0}, ("slope_at_0", "curvature_at_0")),
+        ("(t**a - t**b)/(b - a)", {"a": "0 < a <= 1", "b": "b >= 1"}, {"a": 1, "b": 2}, ("slope_at_0",)),
+        ("-t*log(t) - k*(1-t)*log(1-t)", {"k": "k >= 0"}, {"k": 0}, ("slope_at_1", "curvature_at_1")),
+        ("-t*log(t) + c*sqrt(1-t)", {"c": "c >= 0"}, {"c": 0}, ("slope_at_1", "curvature_at_1")),
+    ],
+)
+def test_what_changes_at_an_end_of_the_range_is_no_fact(h, ranges, values, names):
+    """A term that vanishes at the end of a range takes its infinite slope with it."""
+    family = fysym.compile(h, params=ranges)
+    member = family.bind(**values)
+    for name in names:
+        assert family.fact(name) is None and "different at" in family.derivation.theory.undetermined[name]
+        assert member.fact(name).value.is_finite
+    for fact in family.facts:  # and what is left holds there
+        if isinstance(fact.value, sympy.Expr) and fact.name != "inverse":
+            there = fact.value.subs({sympy.Symbol(name): value for name, value in values.items()})
+            assert sympy.simplify(there - member.fact(fact.name).value) == 0 or there == member.fact(fact.name).value
+
+
+@pytest.mark.parametrize(
+    ("h", "ranges", "margin"),
+    [
+        ("sin(c*t)", {"c": "0 < c < pi"}, "c - c*cos(c)"),
+        ("1 - exp(-c*t)", {"c": "1 < c < 2"}, "c - c*exp(-c)"),
+        ("(t - t**a)/(1 - 2**(1 - a))", {"a": "1 < a < 3"}, "a/(1 - 2**(1 - a))"),
+        ("(t - t**a)/(1 - 2**(1 - a))", {"a": "a > 1"}, "a/(1 - 2**(1 - a))"),
+    ],
+)
+def test_formulas_of_families_are_short(h, ranges, margin):
+    """The coordinates in which ranges are worked with leave no trace."""
+    family = fysym.compile(h, params=ranges)
+    expected = sympy.sympify(margin)
+    assert sympy.simplify(family.margin - expected) == 0
+    assert family.margin.count_ops() <= expected.count_ops() + 3 and family.inverse.count_ops() < 16

@@ -185,8 +185,17 @@ class Composite(Methods):
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Everything that is known, each with its status and evidence; nothing of a family."""
-        return () if self.derivation is None else self.derivation.facts
+        """Everything that is known, each with its status and evidence; of a family, margin and sparsity.
+
+        >>> import fysym
+        >>> fysym.catalog.norm.margin
+        1
+        """
+        return self._family_facts if self.derivation is None else self.derivation.facts
+
+    @functools.cached_property
+    def _family_facts(self) -> tuple[Fact, ...]:
+        return tuple(theory.family(self.request))
 
     def fact(self, name: str) -> Fact | None:
         """The fact of that name, or None where it is undetermined."""
@@ -205,6 +214,13 @@ class Composite(Methods):
     def sparsity(self) -> str | None:
         """'full', 'faces' or 'dense', as of the separable entropy inside."""
         return self._value("sparsity")
+
+    # What is known of separable entropies only.
+    slopes = strong_concavity = smoothness = twice_differentiable = essentially_smooth = None
+
+    def certificate(self) -> dict[str, Any]:
+        """Certificates are about separable entropies: UnsupportedError."""
+        raise UnsupportedError("certificates are about separable entropies, sum_j h(p_j); there is none for this one")
 
     def report(self, format: str = "text") -> str:
         """The whole derivation, in words and formulas, as "text", "markdown", "latex" or "html"."""

@@ -53,11 +53,10 @@ def document(reg: Composite) -> Document:
     entropy.items.extend(Sentence((f"parameter {name}: {span}",)) for name, span in reg.params.items())
     rule = "that of v at theta / w, where w is the root of w = F'(v); v is the sum inside or minus it, and H = F(v)"
     prediction = Section("Prediction", [Sentence((rule,), RULE)])
-    sections = [entropy]
+    sections = [entropy, *([Section("Facts", claims(reg.facts))] if reg.facts else [])]
     if reg.params:
         prediction.items.append(Sentence(("bind the parameters to get code: " + ", ".join(reg.params),)))
     else:
-        sections.append(Section("Facts", claims(reg.facts)))
         program = reg.separable.derivation.program
         assert program is not None
         inside = f"v: {reg.separable.h} summed; its threshold: {program.solver}"

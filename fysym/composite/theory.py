@@ -119,7 +119,8 @@ def _sampled(outer: sympy.Expr, inner: sympy.Expr, sign: int, assume: bool) -> F
     lost = "predictions are then stationary points, which need not be the largest value, and a loss need not be convex"
     if assume:
         how = f"is refuted at p = {p}" if share > 1.0 else "was not proved"
-        return Fact("strictly_concave", True, "sampled", f"assumed by the caller; it {how}: {lost}")
+        known = (False, "refuted") if share > 1.0 else (True, "sampled")
+        return Fact("strictly_concave", *known, f"assumed by the caller; it {how}: {lost}")
     if share > 1.0:
         raise NotConcaveError(
             f"{outer}, u = sum of {inner}, is not concave on the simplex: its Hessian has a positive direction at "
@@ -142,7 +143,9 @@ def solve(composite: Composite, wanted: Mapping[str, Any]) -> dict[str, sympy.Ex
     ((name, span),) = request.ranges.items()
     goal = goals["margin"]
     symbol = next(s for s in (request.outer + request.inner).free_symbols if s.name == name)
-    margin = _family_margin(request, name, span.describe(name), symbol)
+    margin = next((fact.value for fact in family(request) if fact.name == "margin"), None)
+    if margin is None or margin.is_infinite:
+        raise UndecidedError("the margin of this family is infinite or not determined; bind its parameters")
     found = [value for value in sympy.solve(margin - goal, symbol) if value.is_real and value in span]
     if len(found) != 1:
         how = "no member has" if not found else "several members have"
@@ -150,15 +153,30 @@ def solve(composite: Composite, wanted: Mapping[str, Any]) -> dict[str, sympy.Ex
     return {**{key: exact_number(value) for key, value in given.items()}, name: found[0]}
 
 
-def _family_margin(request: Any, name: str, span: str, symbol: sympy.Symbol) -> sympy.Expr:
-    """F' at a vertex times the margin of the sum, both in the parameter."""
-    at_one = request.inner.subs(T, 1)
+def family(request: Any) -> list[Fact]:
+    """The margin and the sparsity of all members that are concave, in the parameters; what is not determined is left
+    out."""
+    inner = request.inner
+    inside = {s.name: s for s in inner.free_symbols if s.name in request.ranges}
+    ranges = {name: request.ranges[name].describe(name) for name in inside}
     for sign in (1, -1):
         try:
-            inside = compile(sign * request.inner, params={name: span}, deadline=request.seconds).margin
+            separable = compile(sign * inner, params=ranges, deadline=request.seconds)
         except FysymError:
             continue
-        if inside is not None and not inside.is_infinite:
-            w = sign * sympy.diff(request.outer, U).subs(U, at_one)
-            return simplified(w * inside.subs(sympy.Symbol(name), symbol))
-    raise UndecidedError("the margin of this family is infinite or not determined; bind its parameters")
+        w = simplified(sign * sympy.diff(request.outer, U).subs(U, inner.subs(T, 1)))
+        known = []
+        margin, sparsity = separable.fact("margin"), separable.fact("sparsity")
+        if margin is not None:
+            there = margin.value.subs({sympy.Symbol(name): symbol for name, symbol in inside.items()})
+            value = sympy.oo if there.is_infinite else simplified(w * there)
+            why = f"F'(v) = {w} at a vertex, times the margin {margin.value} of the sum inside"
+            known.append(Fact("margin", value, margin.status, why + EACH))
+        if sparsity is not None:
+            why = f"a prediction is one of the sum inside, at theta / w, and that is {sparsity.value}"
+            known.append(Fact("sparsity", sparsity.value, sparsity.status, why + EACH))
+        return known
+    return []
+
+
+EACH = ", for each member that is concave, which is decided when it is bound"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import sympy
 
-from ..domains import SIMPLEX
-from ..errors import UnsupportedError
+from ..domains import SIMPLEX, Domain
 from ..program import Program, Scalar
 from ..rewrite import expm1, log1p, ndtr, wrightomega
 from .printer import Table, lines
@@ -75,18 +75,32 @@ static double inverse_erfc(double x) {
 }
 
 USAGE = """
+{domain}
+
 void fy_predict(const double *theta, double *p, size_t rows, size_t classes);
-    The predictions p (rows x classes, contiguous) for scores theta. A score of -inf is a mask, NaN makes its row NaN,
-    +inf takes all of the mass.
+    The predictions p (rows x classes, contiguous) for scores theta.
 void fy_value_and_grad(const double *theta, const double *y, const long *labels, double *loss, double *grad,
                        size_t rows, size_t classes);
-    The loss of each row and its gradient p - y. Give targets as proportions y (rows x classes) and labels = NULL, or
-    as labels (one of 0 .. classes - 1 a row) and y = NULL.
+    The loss of each row and its gradient p - y. {targets}
 fy_predictf and fy_value_and_gradf are the same for float; they compute in double.
 
 All functions are re-entrant, allocate nothing and need only libm. Compile with -lm; with -fopenmp rows run in parallel.
 With -DFY_SELF_CHECK this file is a program that compares predictions with values known to 40 digits.
 """
+
+EITHER = """Targets are y (rows x classes: {values}) with
+    labels = NULL, or labels (one of 0 .. classes - 1 a row, the coordinate that is 1) with y = NULL."""
+ONLY = """Targets are y (rows x classes: numbers from 0 to 1
+    with the sum {total}) with labels = NULL; the losses of labels are NaN."""
+ON_SIMPLEX = """\
+The domain is the simplex: p_j >= 0, and p sums to 1. A score of -inf is a mask, scores of +inf share all of the mass;
+NaN, or nothing but masks, makes a row NaN."""
+WITH_TOTAL = """\
+The domain is [0, 1] for each coordinate, and p sums to {total}. A score of -inf is a mask, scores of +inf come first:
+they have p = 1, or share the total. As many classes as the total have p = 1 each; fewer, or NaN, make a row NaN."""
+BY_ITSELF = """\
+The domain is {interval} for each coordinate by itself: p_j = q(theta_j). Scores of -inf and +inf are at the ends of
+the interval; NaN stays in its coordinate, and makes the loss of its row NaN."""
 
 SELF_CHECK = """
 #ifdef FY_SELF_CHECK
@@ -101,25 +115,34 @@ int main(void) {{
     size_t k, j, count = sizeof(CLASSES) / sizeof(CLASSES[0]);
     for (k = 0; k < count; k++) {{
         size_t d = CLASSES[k];
-        double allowed = CHECKS[k][0], p[{most}], grad[{most}], loss, first = 0.0, total = 0.0;
+        double allowed = CHECKS[k][0], p[{most}], grad[{most}], y[{most}], loss, none, size = 1.0, wanted = 0.0;
         const double *theta = CHECKS[k] + 1, *expected = theta + d;
+        for (j = 0; j < d; j++) {{ /* the target has the entropy of the prediction, so the loss is <theta, p - y> */
+            y[j] = expected[d - 1 - j];
+            wanted += theta[j] * (expected[j] - y[j]);
+            size += fabs(theta[j] * (expected[j] - y[j])) + 2.0 * fabs(value(y[j]));
+        }}
         fy_predict(theta, p, 1, d);
-        for (j = 0; j < d; j++) {{ /* the losses for two labels differ by the difference of their scores */
-            long label = (long)j;
-            fy_value_and_grad(theta, NULL, &label, &loss, grad, 1, d);
-            if (j == 0) first = loss;
-            total += p[j];
-            if (!(fabs(p[j] - expected[j]) <= allowed) || !(fabs(grad[j] - (p[j] - 1.0)) <= 1e-15) || isnan(loss) ||
-                (!isinf(loss) && !(fabs((loss - first) - (theta[0] - theta[j])) <= 1e-13 * (1.0 + loss + first)))) {{
-                printf("class %zu of check %zu: %.17g, not %.17g; loss %.17g\\n", j, k, p[j], expected[j], loss);
+        fy_value_and_grad(theta, expected, NULL, &none, grad, 1, d);
+        fy_value_and_grad(theta, y, NULL, &loss, grad, 1, d);
+        for (j = 0; j < d; j++) {{
+            double off = fabs(grad[j] - (p[j] - y[j]));
+            if (!(fabs(p[j] - expected[j]) <= allowed) || !(off <= 1e-15 * (1.0 + fabs(p[j])))) {{
+                printf("class %zu of check %zu: %.17g, not %.17g\\n", j, k, p[j], expected[j]);
                 return 1;
             }}
         }}
-        fy_value_and_grad(theta, p, NULL, &loss, grad, 1, d);
-        if (!(fabs(total - 1.0) <= 1e-14) || !(loss >= 0.0 && loss <= 1e-14)) {{
-            printf("check %zu: the sum is %.17g, the loss of the prediction %.17g\\n", k, total, loss);
+        if (!(fabs(loss - wanted) <= 1e-12 * size) || !(none >= 0.0 && none <= 1e-12 * size)) {{
+            printf("check %zu: the loss is %.17g, not %.17g; that of the prediction %.17g\\n", k, loss, wanted, none);
             return 1;
         }}
+#ifdef TOTAL
+        for (j = 0, size = 0.0; j < d; j++) size += p[j];
+        if (!(fabs(size - TOTAL) <= 1e-14 * fmax(1.0, TOTAL))) {{
+            printf("check %zu: the sum is %.17g\\n", k, size);
+            return 1;
+        }}
+#endif
     }}
     printf("self-check passed: %zu predictions agree with values known to 40 digits\\n", count);
     return 0;
@@ -133,20 +156,15 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
 
     `checks` are scores, the prediction to expect and how far from it code may be.
     """
-    if program.domain != SIMPLEX:
-        raise UnsupportedError(f"there is no C code for the domain {program.domain} yet; use the target 'numpy'")
     functions = _functions(program)
     helpers = [text for name, text in HELPERS.items() if f"{name}(" in functions]
     kernel = resources.files("fysym.runtime").joinpath("kernel.c").read_text(encoding="utf-8")
-    comment = "\n".join(f" * {_comment(line)}".rstrip() for line in [*header, *USAGE.splitlines()])
+    comment = "\n".join(f" * {_comment(line)}".rstrip() for line in [*header, *_usage(program.domain).splitlines()])
     return "\n".join(
         [
             f"/*\n{comment}\n */\n",
             "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n",
-            *(f"#define {name.upper()} {number(value)}" for name, value in program.ends.items()),
-            f"#define NEWTON {int(program.newton)}",
-            *_exponential(program),
-            *(["#define HAS_COVALUE"] if program.covalue is not None else []),
+            *_definitions(program),
             "",
             *helpers,
             functions,
@@ -184,33 +202,74 @@ def _comment(line: str) -> str:
     return plain
 
 
-def _exponential(program: Program) -> list[str]:
-    if program.exponential is None:
-        return []
-    rate, scale = program.exponential
-    return [f"#define RATE {number(rate)}", f"#define SCALE {number(scale)}"]
+def _usage(domain: Domain) -> str:
+    """How to call the functions, and the conventions of the domain."""
+    if domain == SIMPLEX:
+        words, targets = ON_SIMPLEX, EITHER.format(values="proportions")
+    elif domain.total is not None:
+        words, targets = WITH_TOTAL.format(total=f"{domain.total:g}"), ONLY.format(total=f"{domain.total:g}")
+    else:
+        low, high = ("(" if math.isinf(domain.low) else "["), (")" if math.isinf(domain.high) else "]")
+        interval = low + domain.interval[1:-1] + high
+        words, targets = BY_ITSELF.format(interval=interval), EITHER.format(values=f"numbers in {interval}")
+    return USAGE.format(domain=words, targets=targets)
+
+
+def _definitions(program: Program) -> list[str]:
+    """What the kernel is told about the domain and the ends of the interval."""
+    domain = program.domain
+    numbers = {
+        "LOW": domain.low,
+        "HIGH": domain.high,
+        "FIRST": math.nextafter(domain.low, 0.0) if domain.low else sys.float_info.min,
+        "LAST": math.nextafter(domain.high, 0.0),
+        **{name.upper(): value for name, value in program.ends.items()},
+    }
+    if domain.total is not None:
+        numbers["TOTAL"] = domain.total
+    if _is_softmax(program):
+        assert program.exponential is not None
+        numbers["RATE"], numbers["SCALE"] = program.exponential
+    flags = {
+        "BOUNDED": domain.bounded,
+        "SIMPLEX": domain == SIMPLEX,
+        "HAS_COVALUE": program.covalue is not None,
+    }
+    return [
+        *(f"#define {name} {number(value)}" for name, value in numbers.items()),
+        f"#define NEWTON {int(program.newton and domain == SIMPLEX)} /* whether no step goes beyond the root */",
+        *(f"#define {name}" for name, holds in flags.items() if holds),
+    ]
+
+
+def _is_softmax(program: Program) -> bool:
+    """Whether the threshold has a closed form."""
+    return program.exponential is not None and program.domain == SIMPLEX
 
 
 def _functions(program: Program) -> str:
     texts = [_function("entropy_value", program.value)]
     if program.covalue is not None:
         texts.append(_function("entropy_covalue", program.covalue))
-    if program.exponential is not None:
+    if _is_softmax(program):
         return "\n".join(texts)
-    texts.append(_function("entropy_slope", program.slope))
-    texts.append(_function("entropy_curvature", program.curvature))
-    choice = "1.0 / entropy_curvature(t)"
-    for at, _, _ in program.kinks:
-        choice = f"t == {at!r} ? 0.0 : {choice}"
-    texts.append(f"static double entropy_weight(double t) {{ return {choice}; }}\n")
+    has_total, numeric = program.domain.total is not None, program.inverse is None
+    if has_total or numeric:
+        texts.append(_function("entropy_curvature", program.curvature))
+    if has_total:
+        texts.append(_function("entropy_slope", program.slope))
+        choice = "1.0 / entropy_curvature(t)"
+        for at, _, _ in program.kinks:
+            choice = f"t == {at!r} ? 0.0 : {choice}"
+        texts.append(f"static double entropy_weight(double t) {{ return {choice}; }}\n")
     if program.inverse is None:
-        texts.append(_numeric_inverse(program))
-    else:
-        texts.append(_function("entropy_inverse", program.inverse))
-        if program.coinverse is not None:
-            texts.append(_function("entropy_coinverse", program.coinverse))
-        else:
-            texts.append("static double entropy_coinverse(double s) { return 1.0 - entropy_inverse(s); }\n")
+        texts.append(_numeric_inverse(program) if program.domain.bounded else _line_inverse(program))
+        return "\n".join(texts)
+    texts.append(_function("entropy_inverse", program.inverse))
+    if program.coinverse is not None:
+        texts.append(_function("entropy_coinverse", program.coinverse))
+    elif program.domain.bounded:
+        texts.append("static double entropy_coinverse(double s) { return 1.0 - entropy_inverse(s); }\n")
     return "\n".join(texts)
 
 
@@ -224,24 +283,15 @@ def _function(name: str, scalar: Scalar) -> str:
 def _numeric_inverse(program: Program) -> str:
     """q by Newton's method in t below the rise of 1/2 and in e = 1 - t above it, inside a bracket."""
     assert program.rise is not None and program.corise is not None and program.cocurvature is not None
-    below, above = [], []
-    for at, before, after in program.kinks:
-        t, low, high = (number(x) for x in (at, before, after))
-        if at <= 0.5:
-            below.append(f"    if (s >= {low} && s <= {high}) return {t};\n")
-        if at >= 0.5:
-            above.append(f"    if (s >= {low} && s <= {high}) return {number(1.0 - at)};\n")
+    below = [(at, before, after) for at, before, after in program.kinks if at <= 0.5]
+    above = [(1.0 - at, before, after) for at, before, after in program.kinks if at >= 0.5]
     return "\n".join(
         [
             _function("entropy_rise", program.rise),
             _function("entropy_corise", program.corise),
             _function("entropy_cocurvature", program.cocurvature),
-            _HALF.format(
-                name="lower_half", miss="entropy_rise(t) - s", curvature="entropy_curvature", kinks="".join(below)
-            ),
-            _HALF.format(
-                name="upper_half", miss="s - entropy_corise(t)", curvature="entropy_cocurvature", kinks="".join(above)
-            ),
+            _half("lower_half", "entropy_rise(t) - s", "entropy_curvature(t)", below, 0.5),
+            _half("upper_half", "s - entropy_corise(t)", "entropy_cocurvature(t)", above, 0.5),
             "static double entropy_inverse(double s) {\n"
             "    return s > RISE_MIDDLE ? 1.0 - upper_half(s) : lower_half(s);\n}\n\n"
             "static double entropy_coinverse(double s) {\n"
@@ -250,19 +300,49 @@ def _numeric_inverse(program: Program) -> str:
     )
 
 
+def _line_inverse(program: Program) -> str:
+    """q by Newton's method in t where it is positive, and in -t where it is negative, inside a bracket."""
+    assert program.rise is not None
+    above = [kink for kink in program.kinks if kink[0] > 0.0]
+    texts = [
+        _function("entropy_rise", program.rise),
+        _half("upper_half", "entropy_rise(t) - s", "entropy_curvature(t)", above, sys.float_info.max),
+    ]
+    if program.domain.low == 0.0:
+        return "\n".join([*texts, "static double entropy_inverse(double s) { return upper_half(s); }\n"])
+    below = [(-at, before, after) for at, before, after in program.kinks if at < 0.0]
+    middle = program.ends["rise_middle"]
+    ((_, before, after),) = [kink for kink in program.kinks if kink[0] == 0.0] or [(0.0, middle, middle)]
+    texts += [
+        _half("lower_half", "s - entropy_rise(-t)", "entropy_curvature(-t)", below, sys.float_info.max),
+        f"static double entropy_inverse(double s) {{\n    if (s > {number(after)}) return upper_half(s);\n"
+        f"    return s < {number(before)} ? -lower_half(s) : 0.0;\n}}\n",
+    ]
+    return "\n".join(texts)
+
+
+def _half(name: str, miss: str, curvature: str, kinks: Sequence[tuple[float, float, float]], high: float) -> str:
+    """The solution 0 < t <= high of miss = 0; it stays at a kink for all s between its rises."""
+    stays = [
+        f"    if (s >= {number(before)} && s <= {number(after)}) return {number(at)};\n" for at, before, after in kinks
+    ]
+    return _HALF.format(name=name, miss=miss, curvature=curvature, kinks="".join(stays), high=number(high))
+
+
 _HALF = """static double {name}(double s) {{
-    double low = -745.0, high = -0.6931471805599453, x = -2.0; /* of log t */
+    double low = 5e-324, high = {high}, t = 0.125;
     int k;
-{kinks}    for (k = 0; k < 200; k++) {{
-        double t = exp(x), miss = {miss}, slope = {curvature}(t) * t, step = miss / slope, next = x - step;
+{kinks}    for (k = 0; k < 200; k++) {{ /* Newton's method for log t */
+        double miss = {miss}, slope = {curvature} * t, step = miss / slope;
+        double next = fabs(step) < 1e-6 ? t - t * step : t * exp(-step);
         if (slope < 1e300 && (fabs(miss) <= 4.4e-16 * fabs(s) || fabs(step) <= 2.2e-16))
-            return fabs(step) < 1e-6 ? t - t * step : t;
-        if (miss < 0.0) low = x; else high = x;
-        if (high - low <= 2.2e-16 * fabs(low)) return t;
-        if (k % 4 == 3) next = 0.5 * (low + high);
-        else if (!(next > low && next < high)) next = 2.0 * x > low && miss > 0.0 ? 2.0 * x : 0.5 * (low + high);
-        x = next;
+            return fabs(step) < 1e-6 ? next : t;
+        if (miss < 0.0) low = t; else high = t;
+        if (high - low <= 2.2e-16 * high) return t;
+        if (k % 4 == 3 || !(next > low && next < high))
+            next = high < 2.0 * low ? low + 0.5 * (high - low) : sqrt(low) * sqrt(high);
+        t = next;
     }}
-    return exp(x);
+    return t;
 }}
 """

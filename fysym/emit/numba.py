@@ -69,6 +69,7 @@ T = sympy.Symbol("t", positive=True)
 P = sympy.Symbol("p", positive=True)
 Y = sympy.Symbol("Y", positive=True)
 KINDS = ("predict", "label", "proportions", "jvp")
+MARGINS = ("convex", "safe")  # families of entropies with a margin
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,13 @@ def plan(program: Program) -> Plan:
     return Plan("dense", "Newton for the logarithm of the excess, over the whole row")
 
 
-def rows_of_scratch(program: Program, kind: str) -> tuple[int, bool]:
-    """How many rows of floats a kernel works in besides a vector, and whether rows with few candidates need less."""
-    family = plan(program).family
+def scratch(program: Program, kind: str, bits: int) -> tuple[int, int, bool]:
+    """The bits of the floats that a kernel computes with, how many rows of them it works in besides a vector, and
+    whether rows with few candidates need less."""
+    pruned = plan(program).family in MARGINS
     if kind == "jvp":
-        return 3, False
-    return (3, True) if family in ("convex", "safe") else (0, False)
+        return bits, 3, False
+    return 64 if pruned and _is_steep(program) else bits, 3 if pruned else 0, pruned
 
 
 def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
@@ -133,7 +135,7 @@ def in_exponential(expr: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
 
 
 def _is_steep(program: Program) -> bool:
-    """Whether g'' vanishes at 0, so that tiny changes of a score move a probability far."""
+    """Whether g'' vanishes at 0, so that tiny changes of a score move a probability far: a matter for double."""
     with np.errstate(all="ignore"):
         low, middle = compiled(program.curvature.expr, program.curvature.argument)(np.array([1e-12, 0.5])) + np.zeros(2)
     return bool(low < 1e-3 * middle)
@@ -151,12 +153,14 @@ def kernel(program: Program, kind: str, bits: int) -> str:
 
 def _kernel(program: Program, kind: str, bits: int) -> str:
     family = plan(program).family
-    if bits == 32 and family in ("convex", "safe") and _is_steep(program):
+    memory, bits = bits, scratch(program, kind, bits)[0]
+    if bits == 32 and family in MARGINS and _is_steep(program):
         raise UnsupportedError("q is infinitely steep at the cut-off: single precision is not enough")
     ends = program.ends
     huge = 1e290 if bits == 64 else 1e30
     places: dict[str, Any] = {
         "float": f"float{bits}",
+        "memory": "POINTER" if bits == memory else "Narrow(float32)",
         "lanes": 512 // bits,
         "tiny": 2.0**-1022 if bits == 64 else 2.0**-126,
         "below": 1.0 - 2.0**-53 if bits == 64 else 1.0 - 2.0**-24,
@@ -166,16 +170,18 @@ def _kernel(program: Program, kind: str, bits: int) -> str:
     constants = [f"ANCHOR = F({ends['anchor']!r})"]
     functions = ""
     if family == "exponential":
-        solve, label_loss = _exponential(program, kind, constants), text.EXPONENTIAL_LABEL.strip()
-    elif family in ("convex", "safe"):
+        solve = _exponential(program, kind, constants)
+    elif family in MARGINS:
         solve = text.MARGIN
-        places |= _margin(program, family, bits, constants)
-        label_loss = "store1(loss, i, label_loss(xs, xo, ps, po, k, m, c, cl, at))"
+        places |= _margin(program, family, bits, memory, constants)
+        label_from = "buf, 0, pbuf, 0, k, m, c, cl"
     else:
         solve, functions = text.DENSE, text.SOLVED_TOP if family == "solved" else text.AT_TOP
         places |= _dense(program, family, bits, constants)
-        label_loss = "store1(loss, i, label_loss(x, src, out, base, d, m, c, cl, at))"
+        label_from = "x, src, out, base, d, m, c, cl"
     after, alone, each, last, taken = "", "", "", "", "pass"
+    places |= {"block_sums": "", "term": text.LABEL_TERM}
+    label_loss = "store1(loss, i, label_loss(terms, missing, tops, m, c, cl, at))"
     if kind in ("label", "proportions"):
         functions += text.VALUE
         places |= _value(program)
@@ -183,12 +189,15 @@ def _kernel(program: Program, kind: str, bits: int) -> str:
         if kind == "label":
             functions += text.LOGARITHMS if family == "exponential" else text.LABEL
             if family == "exponential":
-                each, last = text.EXPONENTIAL_EACH, text.EXPONENTIAL_LAST
+                each, last, label_loss = text.EXPONENTIAL_EACH, text.EXPONENTIAL_LAST, text.EXPONENTIAL_LABEL.strip()
+            else:
+                solve += text.LABEL_SUMS.format(label_from)
             after = text.AFTER_LABEL.replace("{label_loss}", label_loss)
             alone = text.AFTER_LABEL.replace("{label_loss}", "store1(loss, i, m - at)")
-            if family in ("convex", "safe"):
-                solve += text.LABEL_FROM.format("buf", 0, "pbuf", 0)
-                taken = "k = d" + text.LABEL_FROM.format("x", "src", "out", "base")
+            if family in MARGINS:
+                places["block_sums"], taken = block.SUMS, block.TAKEN
+            elif family != "exponential":
+                taken = text.LABEL_SUMS.format(label_from)
         else:
             functions += text.PROPORTIONS
             after = text.AFTER_PROPORTIONS
@@ -220,7 +229,8 @@ def _exponential(program: Program, kind: str, constants: list[str]) -> str:
     return text.EXPONENTIAL.replace("{threshold}", threshold)
 
 
-def _margin(program: Program, family: str, bits: int, constants: list[str]) -> dict[str, Any]:
+def _margin(program: Program, family: str, bits: int, memory: int, constants: list[str]) -> dict[str, Any]:
+    """`bits` of what is computed with, `memory` of what comes in and goes out."""
     margin = program.ends["rise_high"]
     eps = 2.0**-52 if bits == 64 else 2.0**-23
     if family == "convex":
@@ -230,11 +240,11 @@ def _margin(program: Program, family: str, bits: int, constants: list[str]) -> d
         tolerance = 4 * eps * margin if jump else (1e-12 if bits == 64 else 1e-4) * margin
         loose = tolerance if jump else (3e-7 if bits == 64 else 3e-3) * margin
     else:
-        tolerance = loose = 2e-15 if bits == 64 else 1e-6
+        tolerance = loose = {(64, 64): 2e-15, (64, 32): 1e-9, (32, 32): 1e-6}[bits, memory]
     constants += [
         f"MARGIN = F({margin!r})",
         f"TOL = F({tolerance!r})",
-        f"STALL = F({1e-14 if bits == 64 else 4e-6!r})",
+        f"STALL = F({5 * tolerance!r})",
         f"LOOSE = F({loose!r})",
     ]
     q = _margin_inverse(program, bits, constants)

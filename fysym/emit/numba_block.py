@@ -26,13 +26,15 @@ BLOCK = '''
 
 @njit(error_model="numpy")
 def solve_block(x, out, idx, block, src, base, stride, d, rows, high):
-    """p of short rows into out; whether that succeeded, and m, c and cl, into the first four vectors of block."""
-    xb = offset(block, 4 * L)
+    """p of short rows into out; whether that succeeded, m, c and cl, and what a label's loss is made from, into the
+    first vectors of block."""
+    xb = offset(block, 7 * L)
     pb = offset(xb, d * L)
     wb = offset(pb, d * L)
     {gather_block}
     {block}
     {store_block}
+    {block_sums}
     done = vselect_gt(live, ZERO, ZERO, ONE)
     done = vselect_gt(total, ZERO, done, ZERO)
     vstore(block, 0, vselect_gt(INF, vabs(m), done, ZERO))
@@ -40,6 +42,28 @@ def solve_block(x, out, idx, block, src, base, stride, d, rows, high):
     vstore(block, 2 * L, c)
     vstore(block, 3 * L, cl)
 '''
+
+# The sums of label_sums, of each lane.
+SUMS = """
+xs = xb
+f = vfull(x, ZERO)
+rest = f
+n = f
+{fresh}
+for j in range(most):
+    a = vload(xb, j * L)
+    p = vload(pb, j * L)
+    {term}
+{logarithms}
+vstore(block, 4 * L, f)
+vstore(block, 5 * L, rest)
+vstore(block, 6 * L, n)
+"""
+TAKEN = """
+terms = D(load1(block, 4 * L + lane))
+missing = D(load1(block, 5 * L + lane))
+tops = D(load1(block, 6 * L + lane))
+"""
 
 # All scores of the rows; lanes without a row get zeros.
 ALL = """

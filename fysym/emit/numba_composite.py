@@ -283,7 +283,8 @@ def source(program: Program, form: Form) -> str:
         raise UnsupportedError("s or G has no vector code")
     gather = WHOLE_ROW if dense else text.MARGIN.partition("{bracket}")[0]
     places: dict[str, Any] = {
-        "float": "float64", "lanes": 8, "tiny": 2.0**-1022, "below": 1.0 - 2.0**-53, "huge": "1e290",
+        "float": "float64",
+        "memory": "POINTER", "lanes": 8, "tiny": 2.0**-1022, "below": 1.0 - 2.0**-53, "huge": "1e290",
         "store_nan": "store1(loss, i, NAN)", "alone": [AT_VERTEX, "store1(loss, i, w)"], "each": "", "last": "",
         "after": "", "constants": constants, "q": [_renamed(line) for line in statements], "inner": inner, **outer,
         "guess": AT_VERTEX if dense else GUESS, "store": COPY if dense else SCATTER,

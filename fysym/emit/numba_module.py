@@ -63,7 +63,7 @@ COMPILED = Compiled(
         F=F, solve=solve, jvp_rows=jvp_rows, gap=gap, predict=predict, jvp=jvp, value_and_grad=value_and_grad,
         threshold=threshold,
     ),
-    lambda kind: SCRATCH[kind],
+    lambda kind, bits: SCRATCH[kind, bits],
 )
 """
 CHECK = """
@@ -109,7 +109,7 @@ def source(program: Program, header: Sequence[str], checks: Sequence[tuple[Any, 
             except UnsupportedError:
                 if (kind, bits) == ("predict", 64):
                     raise
-    scratch = {kind: kernels.rows_of_scratch(program, kind) for kind in kernels.KINDS}
+    scratch = {(kind, bits): kernels.scratch(program, kind, bits) for kind, bits in texts}
     more = [
         "# The compiled functions.",
         IMPORTS,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 HEAD = '''
 import numpy as np
-from numba import float64, intp, njit, types, {float}
+from numba import float32, float64, intp, njit, types
 from fysym.runtime.vector import *
 
 F = np.{float}
@@ -21,10 +21,11 @@ L = {lanes}
 NINF, INF, NAN, ZERO, ONE, HALF = F(-np.inf), F(np.inf), F(np.nan), F(0), F(1), F(0.5)
 TINY, BELOW = F({tiny}), F({below})
 POINTER = types.CPointer({float})
+MEMORY = {memory}
 INDEX = types.CPointer(types.int32)
 LABEL = types.CPointer(types.int64)
 SIGNATURE = intp(
-    POINTER, POINTER, POINTER, INDEX, POINTER, LABEL, POINTER, LABEL, intp, intp, intp, intp, float64, intp, intp
+    MEMORY, MEMORY, POINTER, INDEX, MEMORY, LABEL, MEMORY, LABEL, intp, intp, intp, intp, float64, intp, intp
 )
 
 
@@ -531,8 +532,8 @@ def proportions_loss(x, out, src, base, y, d, m, c, cl):
 LABEL = '''
 
 @njit(error_model="numpy", forceinline=True)
-def label_loss(xs, xo, ps, po, k, m, c, cl, at):
-    """The loss for a label whose score is `at`, from k scores and their predictions."""
+def label_sums(xs, xo, ps, po, k, m, c, cl):
+    """Of k scores and their predictions: the sum of s p - g(p) and that of p without the largest, and how many are."""
     f = vfull(xs, ZERO)
     rest = f
     n = f
@@ -541,16 +542,14 @@ def label_loss(xs, xo, ps, po, k, m, c, cl, at):
         for j in range(first, min(k, first + 32 * L), L):
             a = vsome(xs, xo + j, k - j, NINF)
             p = vsome(ps, po + j, k - j, ZERO)
-            t = p
-            s = ((a - c) - cl) + ANCHOR
-            {psi}
-            f = f + vselect_ge(a, m, ZERO, psi)
-            rest = rest + vselect_ge(a, m, ZERO, t)
-            n = n + vselect_ge(a, m, ONE, ZERO)
+            {term}
         {logarithms}
-    result = D(vsum(f))
-    missing = D(vsum(rest))
-    tops = D(vsum(n))
+    return D(vsum(f)), D(vsum(rest)), D(vsum(n))
+
+
+@njit(error_model="numpy", forceinline=True)
+def label_loss(result, missing, tops, m, c, cl, at):
+    """The loss for a label whose score is `at`, from these sums."""
     s = ((D(m) - D(c)) - D(cl)) + D(ANCHOR)
     if tops == 1.0:
         if at == m:
@@ -593,13 +592,16 @@ at = load1(x, src + label_at)
 {label_loss}
 store1(out, base + label_at, load1(out, base + label_at) - ONE)
 """
-# Where the scores and predictions are that a label's loss is made from.
-LABEL_FROM = """
-xs = {}
-xo = {}
-ps = {}
-po = {}
+# One score and its prediction, or a vector of them, in the sums.
+LABEL_TERM = """
+t = p
+s = ((a - c) - cl) + ANCHOR
+{psi}
+f = f + vselect_ge(a, m, ZERO, psi)
+rest = rest + vselect_ge(a, m, ZERO, t)
+n = n + vselect_ge(a, m, ONE, ZERO)
 """
+LABEL_SUMS = "terms, missing, tops = label_sums({0})"
 AFTER_PROPORTIONS = """
 value_here = proportions_loss(x, out, src, base, y, d, m, c, cl)
 store1(loss, i, value_here)

@@ -44,7 +44,7 @@ def as_rows(array: Any, axis: int, what: str = "theta") -> SimpleNamespace:
             raise TypeError("it contains None or text")
         if array.dtype == object or array.dtype.kind in "biu":
             array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # a tensor may refuse to become an array
         raise InputError(f"{what} must be an array of real numbers: {error}") from None
     if array.dtype.kind != "f":
         raise InputError(f"{what} must be an array of real numbers, not of {array.dtype}")
@@ -118,7 +118,8 @@ def proportions(given: Any, what: str) -> Any:
     if bad.any():
         row = int(np.argmax(bad))
         worst = rows[row][~(rows[row] >= 0.0)][0]
-        raise InputError(f"{what} must not be negative: {row_name(row, given.batch)} contains {worst:g}")
+        rule = "not be negative" if worst < 0.0 else "be numbers"
+        raise InputError(f"{what} must {rule}: {row_name(row, given.batch)} contains {worst:g}")
     total = rows.sum(axis=1)
     bad = ~(np.abs(total - 1.0) <= (1e-6 if given.dtype == np.float64 else 1e-3))
     if bad.any():

@@ -1,96 +1,97 @@
-/* Scalar functions, extended to the closed interval and beyond the slopes at its ends. */
+/* Scalar functions, extended to the closed interval from LOW to HIGH and beyond the slopes at its ends. */
 
 #define EPS 2.220446049250313e-16
 
 static double clamp(double x, double low, double high) { return x < low ? low : (x > high ? high : x); }
 
 /* Moved off the end points, where only stored limits make sense. */
-static double inside(double t) { return clamp(t, 2.2250738585072014e-308, 1.0 - 0x1p-53); }
+static double inside(double t) { return clamp(t, FIRST, LAST); }
 
 static double value(double t) {
-    return t <= 0.0 ? VALUE_LOW : (t >= 1.0 ? VALUE_HIGH : entropy_value(inside(t)));
+    return t <= LOW ? VALUE_LOW : (t >= HIGH ? VALUE_HIGH : entropy_value(inside(t)));
 }
 
 #ifndef RATE
-/* q at a rise r, the distance of a slope to the anchor: 0 at or below the lowest rise, 1 at or above the highest. */
+/* q at a rise r, the distance of a slope to the anchor: an end of the interval at or beyond the rise there. */
 static double prediction(double r) {
-    if (!(r > SLOPE_LOW - ANCHOR)) return r != r ? r : 0.0;
-    return r >= RISE_HIGH ? 1.0 : clamp(entropy_inverse(r), 0.0, 1.0);
+    if (!(r > SLOPE_LOW - ANCHOR)) return r != r ? r : LOW;
+    return r >= RISE_HIGH ? HIGH : clamp(entropy_inverse(r), LOW, HIGH);
 }
 
+#ifdef BOUNDED
 /* 1 - q, without cancellation where q is close to 1. */
 static double complement(double r) {
     if (!(r > SLOPE_LOW - ANCHOR)) return r != r ? r : 1.0;
     return r >= RISE_HIGH ? 0.0 : clamp(entropy_coinverse(r), 0.0, 1.0);
 }
-
-/* q', given q; 0 off the support, by the stored limit at 1. */
-static double weight(double p) {
-    double w;
-    if (!(p > 0.0)) return 0.0;
-    w = p >= 1.0 ? 1.0 / CURVATURE_HIGH : entropy_weight(inside(p));
-    return w < 1e290 ? w : 1e290;
-}
+#endif
 #endif
 
 /* One row of scores of either precision. */
 
 typedef struct {
     const void *scores;
-    int single;      /* float, not double */
-    size_t classes;  /* entries of the row */
-    size_t top;      /* the first largest score */
-    size_t real;     /* scores above -inf, or +inf ones where there are any */
-    double largest;
-    double threshold;    /* tau + anchor, on scores less the largest */
+    int single;          /* float, not double */
+    size_t classes;      /* entries of the row */
+    double origin;       /* what is subtracted from the scores: the one at the rank of the total; 0 without one */
+    double threshold;    /* tau + anchor, on scores less the origin; the anchor without a total */
     double other;        /* a second threshold, or the same one */
     double share;        /* of the prediction at `other` */
     double step;         /* a last Newton step, taken in p */
-    double total;        /* what predictions are divided by */
-    int sure;            /* one class takes everything */
-    int bad;             /* NaN, or nothing but -inf */
+    double divisor;      /* of predictions below 1, so that they have the total */
+    int crowd;           /* scores of +inf take all of the total */
+    int sure;            /* no more classes than the total: all of them take 1 */
+    int bad;             /* NaN, or fewer classes than the total */
 } row;
 
-static double score(const row *r, size_t j) {
-    double x = r->single ? (double)((const float *)r->scores)[j] : ((const double *)r->scores)[j];
-    if (isinf(r->largest)) return x == r->largest ? 0.0 : -INFINITY;
-    return x - r->largest;
+static double raw(const row *r, size_t j) {
+    return r->single ? (double)((const float *)r->scores)[j] : ((const double *)r->scores)[j];
 }
 
-#ifndef RATE
-/* sum of q(x - u) - 1 with its scale and its derivative; the largest probability enters by its complement. */
+static double score(const row *r, size_t j) {
+    double x = raw(r, j);
+    if (r->crowd) return x == INFINITY ? 0.0 : -INFINITY;
+    return x - r->origin;
+}
+
+#if defined(TOTAL) && !defined(RATE)
+/* q'(r), given p = q(r), from the left: 0 off the support and beyond the highest rise, by the stored limit at 1. */
+static double weight(double p, double r) {
+    double w;
+    if (!(p > 0.0) || r > RISE_HIGH) return 0.0;
+    w = p >= 1.0 ? 1.0 / CURVATURE_HIGH : entropy_weight(inside(p));
+    return w < 1e290 ? w : 1e290;
+}
+
+/* sum of q(x - u) - TOTAL with its scale and its derivative; what is close to 1 enters by its complement. */
 static double excess(const row *r, double u, double *scale, double *slope) {
-    double rest = 0.0, missing, w = 0.0;
+    double parts = 0.0, size = 0.0, w = 0.0, whole = -TOTAL;
     size_t j;
     for (j = 0; j < r->classes; j++) {
-        double p = prediction(score(r, j) - u);
-        w += weight(p);
-        if (j != r->top) rest += p;
+        double rise = score(r, j) - u, p = prediction(rise);
+        w += weight(p, rise);
+        if (p > 0.5) {
+            p = -complement(rise);
+            whole += 1.0;
+        }
+        parts += p;
+        size += fabs(p);
     }
-    missing = complement(-u);
-    *scale = rest + missing;
+    *scale = size + fabs(whole);
     *slope = w;
-    return rest - missing;
+    return parts + whole;
 }
 
-static void find_threshold(row *r) {
+/* The threshold, where `count` finite scores, 0 at the rank of `left`, share that. Left of the bracket all that are not
+   below 0 have q = 1; at its right end those of a higher rank have q = 1, and all others would have the same q. */
+static void find_threshold(row *r, double left, double count) {
     double scale, slope, high, low, u, width;
     int iteration;
-    double level = -(entropy_slope(1.0 / (double)r->real));
-    high = (level + ANCHOR) + 8 * EPS * (1.0 + fabs(level));
-    if (isfinite(RISE_HIGH)) {
-        low = -RISE_HIGH;
-    } else {
-        double distance = 1.0;
-        low = high - distance;
-        while (excess(r, low, &scale, &slope) < 0.0 && distance < 1e300) {
-            distance *= 2.0;
-            low = high - distance;
-        }
-    }
-    if (low > high) low = high;
+    double higher = ceil(left) - 1.0, level = -(entropy_slope(inside((left - higher) / (count - higher))));
+    high = (level + ANCHOR) + 8 * EPS * (fabs(ANCHOR) + fabs(level));
+    low = fmin(isfinite(RISE_HIGH) ? -RISE_HIGH : high - 1.0, high);
     u = low;
-    width = high - low;
+    width = fmax(high - low, EPS);
     for (iteration = 0;; iteration++) {
         double f = excess(r, u, &scale, &slope);
         double step = slope > 0.0 ? f / slope : f;
@@ -101,7 +102,14 @@ static void find_threshold(row *r) {
         r->threshold = r->other = u;
         r->share = 0.0;
         r->step = step;
-        if (collapsed && !small) { /* q is so steep that the sum jumps past 1: a mix of both sides sums to 1 */
+        if (f < 0.0 && u <= low && !small && width < 0.25 * DBL_MAX) { /* the root is farther to the left */
+            high = u;
+            low = u = high - width;
+            width *= 2.0;
+            iteration = -1;
+            continue;
+        }
+        if (collapsed && !small) { /* q is so steep that the sum jumps past the total: a mix of both sides has it */
             double above = excess(r, low, &scale, &slope), below = excess(r, high, &scale, &slope);
             double jump = above - below;
             r->threshold = high;
@@ -118,77 +126,140 @@ static void find_threshold(row *r) {
             if ((!NEWTON || iteration > 30) && now > 0.5 * width) next = INFINITY;
             width = now;
         }
-        u = next > low && next < high ? next : 0.5 * (low + high);
+        u = next > low && next < high ? next : 0.5 * low + 0.5 * high;
     }
 }
 #endif
 
-/* The prediction of one class of a solved row, before the division by the total. */
-static double unscaled(const row *r, size_t j) {
+/* The prediction of one class of a solved row. */
+static double probability(const row *r, size_t j) {
+    double x = score(r, j);
     if (r->bad) return NAN;
-    if (r->sure) return j == r->top ? 1.0 : 0.0;
+    if (r->sure) return x > -INFINITY ? 1.0 : 0.0;
 #ifdef RATE
-    return exp(RATE * score(r, j));
+    return exp(RATE * x) / r->divisor;
 #else
     {
-        double p = prediction(score(r, j) - r->threshold);
-        if (r->share > 0.0) p += r->share * (prediction(score(r, j) - r->other) - p);
-        return clamp(r->step != 0.0 ? p - weight(p) * r->step : p, 0.0, 1.0);
+        double p = prediction(x - r->threshold);
+#ifdef TOTAL
+        if (r->share > 0.0) p += r->share * (prediction(x - r->other) - p);
+        if (r->step != 0.0) p = clamp(p - weight(p, x - r->threshold) * r->step, 0.0, 1.0);
+        if (p < 1.0) p = clamp(p / r->divisor, 0.0, 1.0);
+#endif
+        return p;
     }
 #endif
 }
 
+#ifdef TOTAL
+/* The finite score of a rank, 1 for the largest: the range it is in, between two scores, is halved until it is one. */
+static double ranked(const row *r, double rank, double least, double largest) {
+    while (rank > 1.0 && least < largest) {
+        double middle = 0.5 * least + 0.5 * largest, below = least, above = largest, count = 0.0;
+        size_t j;
+        if (!(middle > least && middle < largest)) middle = least;
+        for (j = 0; j < r->classes; j++) {
+            double x = raw(r, j);
+            if (isinf(x)) continue;
+            count += x > middle;
+            if (x <= middle && x > below) below = x;
+            if (x > middle && x < above) above = x;
+        }
+        if (count >= rank) least = above; else largest = below;
+    }
+    return largest;
+}
+#endif
+
 static row solve(const void *scores, int single, size_t classes) {
-    row r = {scores, single, classes, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0, 0};
+    row r = {scores, single, classes, 0.0, ANCHOR, ANCHOR, 0.0, 0.0, 1.0, 0, 0, 0};
+#ifdef TOTAL
+    double largest = -INFINITY, least = INFINITY, count = 0.0, infinite = 0.0, amount = 0.0;
     size_t j;
     for (j = 0; j < classes; j++) {
-        double x = single ? (double)((const float *)scores)[j] : ((const double *)scores)[j];
+        double x = raw(&r, j);
         if (isnan(x)) { r.bad = 1; return r; }
-        if (j == 0 || x > r.largest) { r.largest = x; r.top = j; }
+        if (x == INFINITY) infinite += 1.0;
+        if (isinf(x)) continue;
+        count += 1.0;
+        if (x > largest) largest = x;
+        if (x < least) least = x;
     }
-    if (classes == 0 || r.largest == -INFINITY) { r.bad = 1; return r; }
-    for (j = 0; j < classes; j++) r.real += score(&r, j) != -INFINITY;
-    r.sure = r.real == 1;
-    if (r.sure) {
-        r.threshold = -(isfinite(RISE_HIGH) ? RISE_HIGH : RISE_MIDDLE);
-        return r;
-    }
+    r.bad = count + infinite < TOTAL;
+    r.crowd = infinite > 0.0 && infinite >= TOTAL;
+    r.sure = (r.crowd ? infinite : count + infinite) <= TOTAL;
+    if (r.bad || r.sure) return r;
+    if (!r.crowd) r.origin = ranked(&r, ceil(TOTAL - infinite), least, largest);
 #ifdef RATE
-    r.total = 0.0;
-    for (j = 0; j < classes; j++) r.total += unscaled(&r, j);
-    r.threshold = log(SCALE * r.total) / RATE;
+    for (j = 0; j < classes; j++) amount += probability(&r, j);
+    r.divisor = amount;
+    r.threshold = log(SCALE * amount) / RATE;
 #else
-    find_threshold(&r);
-    r.total = 0.0;
-    for (j = 0; j < classes; j++) r.total += unscaled(&r, j);
+    {
+        double left = TOTAL;
+        find_threshold(&r, r.crowd ? left : left - infinite, r.crowd ? infinite : count);
+        for (j = 0; j < classes; j++) {
+            double p = probability(&r, j);
+            if (p >= 1.0) left -= 1.0; else amount += p;
+        }
+        if (left > 0.0 && amount > 0.0) r.divisor = amount / left;
+    }
+#endif
 #endif
     return r;
 }
 
 static double target(const void *y, int single, const long *labels, size_t i, size_t j, size_t classes) {
+#if defined(TOTAL) && !defined(SIMPLEX)
+    if (labels) return NAN; /* one label cannot name the whole total */
+#endif
     if (labels) return (size_t)labels[i] == j ? 1.0 : 0.0;
     return single ? (double)((const float *)y)[i * classes + j] : ((const double *)y)[i * classes + j];
 }
 
-/* The loss: sum of (s p - g(p)) - (s y - g(y)), each term at least 0; 1 - p of the top is the sum of the others. */
+#ifdef BOUNDED
+/* 1 - p of a prediction p above 1/2, without cancellation: on the simplex the sum of the others. */
+static double missing(const row *r, size_t j, double p) {
+#ifdef SIMPLEX
+    double others = 0.0;
+    size_t k;
+    for (k = 0; k < r->classes; k++)
+        if (k != j) others += probability(r, k);
+    (void)p;
+    return others;
+#else
+    double e = complement(score(r, j) - r->threshold);
+    int moved = r->step != 0.0 || r->share > 0.0; /* after q was taken */
+    return r->sure || (moved && !(fabs(e - (1.0 - p)) <= 4 * EPS)) ? 1.0 - p : e;
+#endif
+}
+#endif
+
+/* The loss: sum of (s p - g(p)) - (s y - g(y)), each term at least 0. */
 static double gap(const row *r, const void *y, int single, const long *labels, size_t i) {
-    double rest = 0.0, sum = 0.0;
+    double sum = 0.0;
     size_t j;
     if (r->bad) return NAN;
-    for (j = 0; j < r->classes; j++)
-        if (j != r->top) rest += unscaled(r, j) / r->total;
     for (j = 0; j < r->classes; j++) {
-        double x = score(r, j), p = unscaled(r, j) / r->total, t = target(y, single, labels, i, j, r->classes);
-        double move = j == r->top ? (1.0 - t) - rest : p - t, at = value(p), term;
-        if (x == -INFINITY) {
-            if (t > 0.0) return INFINITY;
-            continue;
-        }
-        if (p == t && move == 0.0) continue;
-#ifdef HAS_COVALUE
-        if (j == r->top) at = rest > 0.0 ? entropy_covalue(inside(rest)) : VALUE_HIGH;
+        double p = probability(r, j), t = target(y, single, labels, i, j, r->classes);
+        double s = score(r, j), move = p - t, at = value(p), term;
+#ifdef TOTAL
+        s = (s - r->threshold) + ANCHOR;
 #endif
-        term = ((x - r->threshold) + ANCHOR) * move - (at - value(t));
+#ifdef BOUNDED
+        if (p > 0.5) {
+            double e = missing(r, j, p);
+            move = (1.0 - t) - e;
+#ifdef HAS_COVALUE
+            at = e > 0.0 ? entropy_covalue(inside(e)) : VALUE_HIGH;
+#endif
+        }
+#endif
+        if (move == 0.0) continue;
+        if (isinf(s) && isfinite(raw(r, j)) && !r->crowd) /* a difference beyond a double */
+            term = 2.0 * ((0.5 * raw(r, j) - 0.5 * r->origin) * move);
+        else if (isinf(s) || isinf(p) || isinf(s * p)) term = INFINITY;
+        else term = s * move - (at - value(t));
         if (term > 0.0 || isnan(term)) sum += term;
     }
     return sum;
@@ -204,7 +275,7 @@ static void predict_rows(const void *theta, void *p, size_t rows, size_t classes
         size_t start = (size_t)i * classes, j;
         row r = solve((const char *)theta + start * size, single, classes);
         for (j = 0; j < classes; j++) {
-            double out = unscaled(&r, j) / r.total;
+            double out = probability(&r, j);
             if (single) ((float *)p)[start + j] = (float)out; else ((double *)p)[start + j] = out;
         }
     }
@@ -223,7 +294,7 @@ static void value_and_grad_rows(const void *theta, const void *y, const long *la
         double out = gap(&r, y, single, labels, (size_t)i);
         if (single) ((float *)loss)[i] = (float)out; else ((double *)loss)[i] = out;
         for (j = 0; j < classes; j++) {
-            out = unscaled(&r, j) / r.total - target(y, single, labels, (size_t)i, j, classes);
+            out = probability(&r, j) - target(y, single, labels, (size_t)i, j, classes);
             if (single) ((float *)grad)[start + j] = (float)out; else ((double *)grad)[start + j] = out;
         }
     }

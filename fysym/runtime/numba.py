@@ -25,9 +25,10 @@ FLOATS = {np.dtype(np.float64): 64, np.dtype(np.float32): 32}
 class Compiled:
     """The methods of an emitted NumPy module that have compiled kernels, over `module`, which has all of them."""
 
-    def __init__(self, load: Any, module: Any, needs: Any = lambda kind: (3, False)) -> None:
+    def __init__(self, load: Any, module: Any, needs: Any) -> None:
         self.load = load  # a kernel by its kind, its bits, and a function that says what is wrong with it
-        self.needs = functools.cache(needs)  # rows of scratch of a kind, and whether few candidates need less
+        # Of a kind and bits: the bits of scratch, how many rows of it, and whether few candidates need less.
+        self.needs = functools.cache(needs)
         self.module = module
         self.natives: dict[tuple[str, int], Any] = {}  # a kernel, or why there is none
         self.highs: dict[int, float] = {}
@@ -62,7 +63,7 @@ class Compiled:
             labels = np.zeros(n, np.int64)
             y = np.tile((1 + np.arange(d)) / (d * (d + 1) / 2), (n, 1)).astype(dtype)
             loss = np.zeros(n, dtype)
-            got, special = self.rows(native, rows, loss, labels, y, *self.needs(kind))
+            got, special = self.rows(native, rows, loss, labels, y, self.needs(kind, bits))
             if special:
                 self.repair(kind, rows, got, loss, labels, y)
             wide = rows.astype(np.float64)
@@ -140,13 +141,13 @@ class Compiled:
             return out
         if bits == 64:
             native = self.native(kind, 64)
-        out, special = self.rows(native, rows, loss, labels, y, *self.needs(kind))
+        out, special = self.rows(native, rows, loss, labels, y, self.needs(kind, bits))
         if special:
             self.repair(kind, rows, out, loss, labels, y)
         return out
 
     def rows(
-        self, native: Any, rows: Any, loss: Any, labels: Any, y: Any, floats: int = 3, few: bool = False
+        self, native: Any, rows: Any, loss: Any, labels: Any, y: Any, needs: tuple[int, int, bool]
     ) -> tuple[Any, int]:
         """The kernel over all rows, and how many it left as NaN to be repaired."""
         n, d = rows.shape
@@ -157,18 +158,18 @@ class Compiled:
         packed = rows.strides[1] == size and rows.strides[0] >= 0 and rows.strides[0] % size == 0
         piece = n if packed else max(1, PACKED // d)
         given = (out, loss, labels, y)
-        cap = min(d, CANDIDATES) if few else d
+        cap = min(d, CANDIDATES) if needs[2] else d
         special = 0
         for first in range(0, n, piece):
             part = rows if packed else np.ascontiguousarray(rows[first : first + piece])
-            special += self.part(native, part, first, given, floats, cap)
+            special += self.part(native, part, first, given, needs, cap)
         if special and cap < d:  # too many candidates
             special = 0
             for i in np.flatnonzero(np.isnan(out[:, 0])).tolist():
-                special += self.part(native, np.ascontiguousarray(rows[i : i + 1]), i, given, floats, d)
+                special += self.part(native, np.ascontiguousarray(rows[i : i + 1]), i, given, needs, d)
         return out, special
 
-    def part(self, native: Any, rows: Any, first: int, given: tuple[Any, ...], floats: int, cap: int) -> int:
+    def part(self, native: Any, rows: Any, first: int, given: tuple[Any, ...], needs: Any, cap: int) -> int:
         """The kernel over some rows, which begin at row `first` of what was given; how many rows it left."""
         n, d = rows.shape
         size = rows.itemsize
@@ -176,10 +177,12 @@ class Compiled:
         steps = (d * size, size, 8, d * size)
         places = [rows.__array_interface__["data"][0]]
         places += [0 if a is None else a.__array_interface__["data"][0] + first * step for a, step in zip(given, steps)]
-        width = floats * (cap + 48) + 16 if d > SHORT else 3 * (d + 48) + (3 * d + 4) * (64 // size)
-        indices = -(-width * size // 64) * 64
+        bits, floats, _ = needs
+        lanes = 512 // bits
+        width = floats * (cap + 48) + 16 if d > SHORT else 3 * (d + 48) + (3 * d + 7) * lanes
+        indices = -(-width * bits // 512) * 64
         numbers = 0 if floats < 3 else cap + 48
-        need = 64 + indices + 4 * (numbers if d > SHORT else d * (64 // size) + 48)
+        need = 64 + indices + 4 * (numbers if d > SHORT else d * lanes + 48)
         high = self.high(d, 8 * size)
         return share(native.address, (rows, given), places, n, d, stride, high, cap, need, indices)
 

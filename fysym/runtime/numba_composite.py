@@ -14,7 +14,9 @@ class Compiled(numba.Compiled):
 
     def __init__(self, text: str, functions: composite.Functions, few: bool) -> None:
         super().__init__(
-            lambda kind, bits, problem: native.load(text, problem), functions.separable._module, lambda kind: (3, few)
+            lambda kind, bits, problem: native.load(text, problem),
+            functions.separable._module,
+            lambda kind, bits: (64, 3, few),
         )
         self.functions = functions
 

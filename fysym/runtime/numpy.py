@@ -28,6 +28,8 @@ TINY = 2.0**-1022
 BELOW_ONE = 1.0 - 2.0**-53
 PIECE = 8192  # entries of a working array
 BLOCK = 131072  # entries that are compared with the margin at a time
+NOISE = 1e-13  # what is left of a sum of probabilities that is 1 but for rounding
+LONG = 32768  # rows without a margin that are longer are never held as doubles
 ROW = 8  # entries that take about the memory of what is kept for a row
 
 
@@ -114,11 +116,12 @@ def portions(kept: Any) -> list[slice]:
 
 class Rows:
     """Scores of rows that stand one after another: `x`, 0 at the largest of a row, `counts` of each row, and `top`,
-    the places of the largest."""
+    the places of the largest. Predictions take the place of x, or go to `p`."""
 
-    def __init__(self, x: Any, counts: Any, top: Any) -> None:
+    def __init__(self, x: Any, counts: Any, top: Any, p: Any = None) -> None:
         self.x, self.counts, self.top = x, counts, top
         self.starts = np.cumsum(counts) - counts
+        self.p = x if p is None else p
 
     def spread(self, values: Any) -> Any:
         """The value of its row for each score."""
@@ -150,9 +153,59 @@ class Rows:
         return [(k, [top - k.start] if k.start <= top < k.stop else []) for k in pieces(len(self.x), 2)]
 
 
+class Less:
+    """A long row of scores less its largest, which is worked out for a piece at a time."""
+
+    def __init__(self, theta: Any, largest: Any) -> None:
+        self.theta, self.largest = theta, np.float64(largest)
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.theta[k] - self.largest
+
+
+def predict_long(f: Any, theta: Any, out: Any) -> bool:
+    """The prediction of a long row into a row of zeros, in little memory; whether that was possible."""
+    top = int(theta.argmax())
+    largest = theta[top]
+    if not np.isfinite(largest):
+        return False
+    x = Less(theta, largest)
+    parts = pieces(len(theta), 2)
+    if f.exponential is not None:
+        total = 0.0
+        for k in parts:
+            e = np.exp(f.exponential[0] * x[k])
+            out[k] = e
+            total += e.sum()
+        out /= total
+        return True
+    if has_margin(f):
+        places, count = [], 0
+        for k in parts:
+            kept, _ = candidates(f, theta[None, k], theta[top : top + 1])
+            places.append(np.flatnonzero(kept) + k.start)
+            count += len(places[-1])
+            if count > PIECE:
+                break
+        else:
+            at = np.concatenate(places)
+            out[at] = solve_kept(f, x[at], np.array([count]))[1]
+            return True
+    search(f, Rows(x, np.array([len(theta)]), np.array([top]), out))
+    return True
+
+
 def predict_rows(f: Any, theta: Any, out: Any) -> None:
     """Predictions of rows of scores, into rows of zeros; what is left of rows after the margin, many rows at a time."""
     n, d = theta.shape
+    if d > (BLOCK if has_margin(f) else LONG):
+        left = [i for i in range(n) if not predict_long(f, theta[i], out[i])]
+        for i in left:
+            out[i] = solve_rows(f, theta[i : i + 1]).p
+        return
     if f.exponential is not None:
         for k in pieces(n, d):
             out[k] = solve_rows(f, theta[k]).p
@@ -192,9 +245,9 @@ def has_margin(f: Any) -> bool:
     return f.exponential is None and bool(np.isfinite(f.slope_low) and np.isfinite(f.rise_high))
 
 
-def candidates(f: Any, theta: Any) -> tuple[Any, Any]:
+def candidates(f: Any, theta: Any, largest: Any = None) -> tuple[Any, Any]:
     """Which scores can have p > 0, and the largest score of each row; none in rows that are NaN."""
-    largest = theta.max(axis=1)
+    largest = theta.max(axis=1) if largest is None else largest
     if has_margin(f):
         least = largest.astype(np.float64) - (f.slope_high - f.slope_low) * (1.0 + 8 * EPS)
         least -= np.where(np.isinf(least), 0.0, 4 * EPS * np.abs(least))
@@ -339,38 +392,51 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
     todo, left, width = np.arange(len(u)), rows, high - low
     logarithmic = not has_margin(f)
     power = f.curvature_high / f.rise_high if f.newton else 1.0
+    arrived, crept, short = np.zeros(len(u), bool), np.zeros(len(u), bool), shortest_step(f)
     for iteration in range(200):
         over, scale, total, _, _ = excess(f, left, at)
         usable = (total > 0.0) & (total < 1e280)
         step = over / np.where(total > 0.0, total, 1.0)
         small = np.abs(over) <= 4 * EPS * scale
         collapsed = high - low <= 2 * EPS * np.maximum(np.abs(low), np.abs(high))
-        done = small | collapsed | (usable & (np.abs(step) <= 0.5 * EPS * np.abs(at))) | ((over <= 0.0) & (at <= low))
-        finished = np.count_nonzero(done)
-        if 4 * finished >= len(done) or iteration == 199:
-            u[todo], lows[todo], highs[todo], steep[todo] = at, low, high, collapsed & ~small
-            if finished == len(done):
-                break
-            go_on = ~done
-            left = left.some(go_on)
-            todo, at, low, high, width, over, total, usable, step, done = (
-                a[go_on] for a in (todo, at, low, high, width, over, total, usable, step, done)
-            )
+        tiny = usable & (np.abs(step) <= 0.5 * EPS * np.abs(at))
+        done = small | collapsed | arrived | ((over <= 0.0) & (at <= low)) | (tiny & (np.abs(over) <= NOISE * scale))
         above = over > 0.0
         low, high = np.where(above & ~done, at, low), np.where(above | done, high, at)
         if logarithmic:  # where q is all but exponential, the logarithm of the sum is all but a line
             step = np.where(above & (over < 1e300), np.log1p(over) * (1.0 + over) / total, step)
         elif 0.0 < power < 1.0:  # where it is all but a power, that root of the sum is
             step = np.where(above, np.expm1(-power * np.log1p(over)) * (1.0 + over) / (-power * total), step)
+        if (tiny & ~done).any():  # no sign of a root where q is steep: creep past it, or halve if that is not far
+            step = np.where(tiny, np.copysign(1.5 * EPS * at, over), step)
         following = at + np.where(usable, step, np.inf)
-        halve = ~((following > low) & (following < high))
+        halve = (tiny & crept) | ~((following > low) & (following < high))
+        crept = tiny
         if iteration % 3 == 2:
             now = high - low
             if not f.newton or iteration > 30:
                 halve |= now > 0.5 * width
             width = now
         at = np.where(done, at, np.where(halve, middle(low, high), following) if halve.any() else following)
+        arrived = done | (usable & ~halve & ~tiny & (np.abs(step) <= short))
+        finished = np.count_nonzero(arrived)
+        if 4 * finished >= len(arrived) or iteration == 199:
+            u[todo], lows[todo], highs[todo], steep[todo] = at, low, high, collapsed & ~small
+            if finished == len(arrived):
+                break
+            go_on = ~arrived
+            left = left.some(go_on)
+            todo, at, low, high, width, arrived, crept = (
+                a[go_on] for a in (todo, at, low, high, width, arrived, crept)
+            )
     return u, settle(f, rows, u, lows, highs, steep)
+
+
+def shortest_step(f: Any) -> float:
+    """The size of a step after which Newton's next one is below the rounding of the threshold, which the last step in p
+    makes good; 0 where q' jumps at the cut-off or is not known to grow."""
+    smooth = f.newton and has_margin(f) and float(f.curvature(np.array([TINY]))[0]) * f.rise_high > 1e9
+    return 2e-9 * f.rise_high if smooth else 0.0
 
 
 def middle(low: Any, high: Any) -> Any:
@@ -441,11 +507,12 @@ def expand(f: Any, rows: Rows, high: Any) -> Any:
 def settle(f: Any, rows: Rows, u: Any, low: Any, high: Any, steep: Any) -> Any:
     """The prediction at a threshold, with the last Newton step taken in p: it restores the sum beyond the resolution
     of tau. Where q is so `steep` that the sum jumps past 1 between neighbouring doubles: the mix of both that sums to
-    1. It takes the memory of the scores.
+    1. It goes to where the rows want it.
     """
     mixed = between(f, rows.some(steep), low[steep], high[steep]) if steep.any() else None
     over, _, total, p, w = excess(f, rows, u)
     step = over / np.where(total > 0.0, total, 1.0)
+    sums = 0.0
     for k, _ in rows.parts():
         if len(p) < len(rows.x):
             r = rows.x[k] - u
@@ -453,11 +520,13 @@ def settle(f: Any, rows: Rows, u: Any, low: Any, high: Any, steep: Any) -> Any:
             w = weights(f, p, r)
         w *= rows.spread(step)
         p -= w
-        np.minimum(np.maximum(p, 0.0, out=p), 1.0, out=rows.x[k])
-    rows.x /= rows.spread(rows.sums(rows.x))
+        np.minimum(np.maximum(p, 0.0, out=p), 1.0, out=p)
+        sums = sums + rows.sums(p)
+        rows.p[k] = p
+    rows.p /= rows.spread(sums)
     if mixed is not None:
-        rows.x[np.repeat(steep, rows.counts)] = mixed
-    return rows.x
+        rows.p[np.repeat(steep, rows.counts)] = mixed
+    return rows.p
 
 
 def between(f: Any, rows: Rows, low: Any, high: Any) -> Any:
@@ -465,7 +534,7 @@ def between(f: Any, rows: Rows, low: Any, high: Any) -> Any:
     above, below = excess(f, rows, low)[0], excess(f, rows, high)[0]
     jump = above - below
     share = np.where(jump > 0.0, np.minimum(np.maximum(-below, 0.0) / np.where(jump > 0.0, jump, 1.0), 1.0), 0.5)
-    p_low, p_high = (predict_one(f, rows.x - rows.spread(u)) for u in (low, high))
+    p_low, p_high = (predict_one(f, rows.x[:] - rows.spread(u)) for u in (low, high))
     p = p_high + rows.spread(share) * (p_low - p_high)
     return p / rows.spread(rows.sums(p))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import indicators, row_name, wide
-from .numpy import EPS, complement, inside, pieces, predict_one, tangent, value, weights
+from .numpy import EPS, NOISE, complement, inside, pieces, predict_one, tangent, value, weights
 
 # -- emitted from here --
 
@@ -32,10 +32,10 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
     else:
         if theta.shape[1] < f.total:
             raise InputError(f"a total of {f.total:g} needs as many classes; theta has {theta.shape[1]}")
-        s, tau, p = with_total(f, theta, masked)
+        s, tau, p, sure = with_total(f, theta, masked)
     co = np.where(p > 0.5, complement(f, np.where(np.isnan(s), 0.0, s) - f.anchor), 1.0 - p)
     if f.total is not None:  # the last step was taken in p
-        co = np.where(np.abs(co - (1.0 - p)) <= 4 * EPS, co, 1.0 - p)
+        co = np.where((np.abs(co - (1.0 - p)) <= 4 * EPS) & ~sure[:, None], co, 1.0 - p)
     return SimpleNamespace(p=p, s=s, tau=tau, co=co, masked=masked & (f.total is not None))
 
 
@@ -54,52 +54,52 @@ def inner_weights(f: Any, p: Any, r: Any) -> Any:
     return w
 
 
-def with_total(f: Any, theta: Any, masked: Any) -> tuple[Any, Any, Any]:
-    """s, tau and p of rows whose predictions have the total."""
+def with_total(f: Any, theta: Any, masked: Any) -> tuple[Any, Any, Any, Any]:
+    """s, tau and p of rows whose predictions have the total, and which have no more classes than that."""
     n, d = theta.shape
     infinite = np.isposinf(theta)
-    classes = d - np.count_nonzero(masked, axis=1)
-    bad = np.isnan(theta).any(axis=1) | (classes < f.total)
-    sure = ~bad & (classes <= f.total)
-    p = np.where(masked, 0.0, 1.0)
-    left = f.total - np.count_nonzero(infinite, axis=1)  # scores of +inf come first
-    crowd = ~bad & ~sure & infinite.any(axis=1) & (left <= 0.0)
-    p[crowd] = np.where(
-        infinite[crowd], (f.total / np.maximum(np.count_nonzero(infinite, axis=1), 1))[crowd, None], 0.0
-    )
-    finite = np.where(infinite | masked | bad[:, None], -np.inf, theta)
-    largest = np.where(np.isfinite(finite.max(axis=1)), finite.max(axis=1), 0.0)
-    x = finite - largest[:, None]
+    bad = np.isnan(theta).any(axis=1) | (d - np.count_nonzero(masked, axis=1) < f.total)
+    count = np.count_nonzero(infinite, axis=1)  # scores of +inf come first
+    crowd = (count > 0) & (count >= f.total)  # or share the total, as equal scores do
+    theta = np.where(crowd[:, None], np.where(infinite, 0.0, -np.inf), theta)
+    infinite &= ~crowd[:, None]
+    left = f.total - np.where(crowd, 0, count)
+    p = np.where(np.isneginf(theta), 0.0, 1.0)
+    sure = p.sum(axis=1) <= f.total
+    finite = np.where(infinite | bad[:, None], -np.inf, theta)
+    rank = np.clip(np.ceil(left), 1, d).astype(int)
+    origin = -np.sort(-finite, axis=1)[np.arange(n), rank - 1]  # scores close to it decide, so these keep their digits
+    origin = np.where(np.isfinite(origin), origin, 0.0)
+    x = finite - origin[:, None]
     u = np.zeros(n)
-    todo = np.flatnonzero(~(bad | sure | crowd))
+    todo = np.flatnonzero(~(bad | sure))
     if len(todo):
         u[todo], found = search_total(f, x[todo], left[todo])
         p[todo] = np.where(infinite[todo], 1.0, found)
-    s = np.where(infinite, np.inf, np.where(masked, -np.inf, (x - u[:, None]) + f.anchor))
-    tau = largest + (u - f.anchor)
+    s = np.where(infinite, np.inf, (x - u[:, None]) + f.anchor)
+    tau = np.where(crowd, np.inf, origin + (u - f.anchor))
     for array in (p, s, tau):
         array[bad] = np.nan
-    return s, tau, p
+    return s, tau, p, sure
 
 
 def search_total(f: Any, x: Any, total: Any) -> tuple[Any, Any]:
-    """u with sum_j q(x_j - u) = total, and that prediction: Newton's method inside a bracket."""
+    """u with sum_j q(x_j - u) = total, and that prediction: Newton's method inside a bracket.
+
+    The scores are 0 at the rank of the total. At the left end of the bracket all that are not below 0 have q = 1; the
+    right end is where the total is if those of a higher rank have q = 1, and all others are 0.
+    """
     n = len(x)
-    classes = np.count_nonzero(x > -np.inf, axis=1)
-    share = np.minimum(total / classes, 1.0 - EPS)
-    high = -f.slope(inside(share)) + f.anchor
-    high = high + 8 * EPS * (1.0 + np.abs(high))  # as if all scores were the largest
-    sorted_x = -np.sort(-x, axis=1)
-    last = sorted_x[np.arange(n), np.minimum(np.ceil(total), classes).astype(int) - 1]
-    lowest = f.rise_high if np.isfinite(f.rise_high) else f.rise_middle
-    low = last - lowest  # as many scores as it takes have q = 1 there
-    width = np.ones(n)
-    while not np.isfinite(f.rise_high):
-        short = excess_total(f, x, low, total)[0] < 0.0
-        if not short.any() or width.max() > 1e300:
-            break
-        low = np.where(short, low - width, low)
-        width = np.where(short, 2.0 * width, width)
+    higher = np.ceil(total) - 1.0
+    level = -f.slope(inside((total - higher) / (np.count_nonzero(x > -np.inf, axis=1) - higher)))
+    high = (level + f.anchor) + 8 * EPS * (np.abs(f.anchor) + np.abs(level))
+    low = np.full(n, -(f.rise_high if np.isfinite(f.rise_high) else f.rise_middle))
+    width, short = np.ones(n), np.arange(0 if np.isfinite(f.rise_high) else n)
+    while len(short):
+        under = excess_total(f, x[short], low[short], total[short])[0] < 0.0
+        short = short[under & (width[short] <= 1e300)]
+        low[short] -= width[short]
+        width[short] *= 2.0
     low = np.minimum(low, high)
     u, p = low.copy(), np.zeros_like(x)
     todo = np.arange(n)
@@ -108,9 +108,13 @@ def search_total(f: Any, x: Any, total: Any) -> tuple[Any, Any]:
         weight = w.sum(axis=1)
         step = over / np.where(weight > 0.0, weight, 1.0)
         usable = (weight > 0.0) & (weight < 1e280)
-        done = (np.abs(over) <= 4 * EPS * scale) | (high[todo] - low[todo] <= 2 * EPS * np.abs(high[todo]))
-        done |= usable & (np.abs(step) <= 0.5 * EPS * np.abs(u[todo]))
-        done |= iteration == 299
+        small = np.abs(over) <= 4 * EPS * scale
+        steep = ~small & (high[todo] - low[todo] <= 2 * EPS * np.maximum(np.abs(low[todo]), np.abs(high[todo])))
+        tiny = usable & (np.abs(step) <= 0.5 * EPS * np.abs(u[todo])) & (np.abs(over) <= NOISE * scale)
+        done = small | steep | tiny | (iteration == 299)
+        if steep.any():  # the sum jumps past the total: a mix of both sides has it
+            at = todo[steep]
+            q[steep], step[steep] = between_total(f, x[at], low[at], high[at], total[at]), 0.0
         p[todo[done]] = settle_total(q[done], w[done], step[done], total[todo[done]])
         low[todo] = np.where(over > 0.0, u[todo], low[todo])
         high[todo] = np.where(over > 0.0, high[todo], u[todo])
@@ -134,13 +138,22 @@ def excess_total(f: Any, x: Any, u: Any, total: Any) -> tuple[Any, ...]:
     return parts.sum(axis=1) + whole, np.abs(parts).sum(axis=1) + np.abs(whole), inner_weights(f, p, r), p
 
 
+def between_total(f: Any, x: Any, low: Any, high: Any, total: Any) -> Any:
+    """The mix of the predictions at two thresholds that has the total."""
+    above, _, _, p_low = excess_total(f, x, low, total)
+    below, _, _, p_high = excess_total(f, x, high, total)
+    jump = above - below
+    share = np.where(jump > 0.0, np.minimum(np.maximum(-below, 0.0) / np.where(jump > 0.0, jump, 1.0), 1.0), 0.5)
+    return p_high + share[:, None] * (p_low - p_high)
+
+
 def settle_total(p: Any, w: Any, step: Any, total: Any) -> Any:
     """The last Newton step, taken in p, and the total restored among the coordinates below 1."""
     p = np.minimum(np.maximum(p - w * step[:, None], 0.0), 1.0)
     below = np.where(p < 1.0, p, 0.0)
     rest = total - np.count_nonzero(p >= 1.0, axis=1)
     amount = below.sum(axis=1)
-    ratio = np.where(amount > 0.0, rest / np.where(amount > 0.0, amount, 1.0), 1.0)
+    ratio = np.where((amount > 0.0) & (rest > 0.0), rest / np.where(amount > 0.0, amount, 1.0), 1.0)
     return np.where(p < 1.0, np.minimum(below * ratio[:, None], 1.0), 1.0)
 
 
@@ -152,7 +165,8 @@ def gap(f: Any, solved: Any, y: Any) -> Any:
     at_p = value(f, p)
     if f.covalue is not None:
         at_p = np.where(large, np.where(co > 0.0, f.covalue(inside(co)), f.value_high), at_p)
-    terms = np.where(move == 0.0, 0.0, np.maximum(s * move - (at_p - value(f, y)), 0.0))
+    terms = np.where(np.isinf(s), np.inf, np.maximum(s * move - (at_p - value(f, y)), 0.0))
+    terms = np.where(move == 0.0, 0.0, terms)
     total = np.where(np.isnan(p), np.nan, terms).sum(axis=1)
     return total
 

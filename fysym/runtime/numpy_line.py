@@ -70,7 +70,7 @@ def gap(f: Any, solved: Any, y: Any) -> Any:
     """
     p, s = solved.p, solved.s
     terms = np.maximum(s * (p - y) - (value(f, p) - value(f, y)), 0.0)
-    terms = np.where(np.isinf(s * p) | np.isinf(p), np.inf, terms)
+    terms = np.where(np.isinf(s * p) | np.isinf(p) | np.isinf(s), np.inf, terms)
     return np.where(np.isnan(p), np.nan, np.where(p == y, 0.0, terms)).sum(axis=1)
 
 
@@ -96,7 +96,7 @@ def proportions(given: Any, what: str) -> Any:
 def line_inverse(f: Any) -> Any:
     """inverse(r) by Newton's method from a table of rises, on either side of 0, where the rise is rise_middle."""
     sizes = np.concatenate([np.geomspace(1e-300, 1e-3, 1000)[:-1], np.geomspace(1e-3, 1e3, 1000)[:-1]])
-    sizes = np.concatenate([sizes, np.geomspace(1e3, 1e300, 1000)])
+    sizes = np.concatenate([sizes, np.geomspace(1e3, 8e307, 1000)])
     before, after = f.slope_low - f.anchor, f.slope_low - f.anchor
     if f.low < 0.0:
         before, after = f.rise_middle, f.rise_middle

@@ -236,6 +236,31 @@ vabs = _function(absolute)
 # Memory: flat C-contiguous arrays, index = element.  No bounds are checked.
 
 
+class Narrow(types.CPointer):
+    """A pointer to float32 that is computed with in double: loads widen, stores round."""
+
+
+register_model(Narrow)(models.PointerModel)
+
+
+def _elem(arr: Any) -> Any:
+    """The type of an element in arithmetic."""
+    return types.float64 if isinstance(arr, Narrow) else arr.dtype
+
+
+def _stored(context: Any, arr: Any, vt: Any) -> Any:
+    """The LLVM type of a vector in memory."""
+    return ir.VectorType(context.get_value_type(arr.dtype), vt.lanes)
+
+
+def _fit(builder: Any, value: Any, t: Any) -> Any:
+    """A float or a vector of floats in the precision of the LLVM type t."""
+    if value.type == t:
+        return value
+    wider = (t.element if isinstance(t, ir.VectorType) else t) == F64
+    return builder.fpext(value, t) if wider else builder.fptrunc(value, t)
+
+
 def _data(context: Any, builder: Any, arrtype: Any, arr: Any) -> Any:
     """The data pointer of an array, or a raw pointer (types.CPointer) as it is."""
     if isinstance(arrtype, types.CPointer):
@@ -252,18 +277,20 @@ def load1(typingctx: Any, arr: Any, i: Any) -> Any:
     """One element; works on raw pointers too."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load(_address(context, builder, sig.args[0], args[0], args[1]))
+        value = builder.load(_address(context, builder, sig.args[0], args[0], args[1]))
+        return _fit(builder, value, context.get_value_type(sig.return_type))
 
-    return arr.dtype(arr, types.intp), codegen
+    return _elem(arr)(arr, types.intp), codegen
 
 
 @intrinsic
 def store1(typingctx: Any, arr: Any, i: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        builder.store(args[2], _address(context, builder, sig.args[0], args[0], args[1]))
+        value = _fit(builder, args[2], context.get_value_type(arr.dtype))
+        builder.store(value, _address(context, builder, sig.args[0], args[0], args[1]))
         return context.get_dummy_value()
 
-    return types.void(arr, types.intp, arr.dtype), codegen
+    return types.void(arr, types.intp, _elem(arr)), codegen
 
 
 @intrinsic
@@ -307,12 +334,12 @@ def _lane_mask(builder: Any, count: Any, lanes: Any) -> Any:
 
 @intrinsic
 def vload(typingctx: Any, arr: Any, i: Any) -> Any:
-    vt = _vec(arr.dtype)
+    vt = _vec(_elem(arr))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         p = _address(context, builder, sig.args[0], args[0], args[1])
-        t = context.get_value_type(vt)
-        return builder.load(builder.bitcast(p, t.as_pointer()), align=arr.dtype.bitwidth // 8)
+        at = builder.bitcast(p, _stored(context, arr, vt).as_pointer())
+        return _fit(builder, builder.load(at, align=arr.dtype.bitwidth // 8), context.get_value_type(vt))
 
     return vt(arr, types.intp), codegen
 
@@ -320,15 +347,15 @@ def vload(typingctx: Any, arr: Any, i: Any) -> Any:
 @intrinsic
 def vloadn(typingctx: Any, arr: Any, i: Any, n: Any, fill: Any) -> Any:
     """The first n lanes from memory, the others `fill`."""
-    vt = _vec(arr.dtype)
+    vt = _vec(_elem(arr))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        t = context.get_value_type(vt)
+        t = _stored(context, arr, vt)
         p = builder.bitcast(_address(context, builder, sig.args[0], args[0], args[1]), t.as_pointer())
         mask = _lane_mask(builder, args[2], vt.lanes)
-        other = _raise(context, builder, args[3], sig.args[3], vt)
-        fn = declare(builder, f"llvm.masked.load.v{vt.lanes}f{vt.elem.bitwidth}.p0", t, [p.type, mask.type, t])
-        return builder.call(fn, [p, mask, other])
+        other = _fit(builder, _raise(context, builder, args[3], sig.args[3], vt), t)
+        fn = declare(builder, f"llvm.masked.load.v{vt.lanes}f{arr.dtype.bitwidth}.p0", t, [p.type, mask.type, t])
+        return _fit(builder, builder.call(fn, [p, mask, other]), context.get_value_type(vt))
 
     return vt(arr, types.intp, types.intp, types.unliteral(fill)), codegen
 
@@ -337,7 +364,8 @@ def vloadn(typingctx: Any, arr: Any, i: Any, n: Any, fill: Any) -> Any:
 def vstore(typingctx: Any, arr: Any, i: Any, v: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         p = _address(context, builder, sig.args[0], args[0], args[1])
-        builder.store(args[2], builder.bitcast(p, args[2].type.as_pointer()), align=arr.dtype.bitwidth // 8)
+        value = _fit(builder, args[2], _stored(context, arr, v))
+        builder.store(value, builder.bitcast(p, value.type.as_pointer()), align=arr.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(arr, types.intp, v), codegen
@@ -348,16 +376,12 @@ def vstoren(typingctx: Any, arr: Any, i: Any, v: Any, n: Any) -> Any:
     """Stores the first n lanes."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vt = sig.args[2]
-        p = builder.bitcast(_address(context, builder, sig.args[0], args[0], args[1]), args[2].type.as_pointer())
-        mask = _lane_mask(builder, args[3], vt.lanes)
-        fn = declare(
-            builder,
-            f"llvm.masked.store.v{vt.lanes}f{vt.elem.bitwidth}.p0",
-            ir.VoidType(),
-            [args[2].type, p.type, mask.type],
-        )
-        builder.call(fn, [args[2], p, mask])
+        value = _fit(builder, args[2], _stored(context, arr, v))
+        p = builder.bitcast(_address(context, builder, sig.args[0], args[0], args[1]), value.type.as_pointer())
+        mask = _lane_mask(builder, args[3], v.lanes)
+        name = f"llvm.masked.store.v{v.lanes}f{arr.dtype.bitwidth}.p0"
+        fn = declare(builder, name, ir.VoidType(), [value.type, p.type, mask.type])
+        builder.call(fn, [value, p, mask])
         return context.get_dummy_value()
 
     return types.void(arr, types.intp, v, types.intp), codegen
@@ -366,7 +390,7 @@ def vstoren(typingctx: Any, arr: Any, i: Any, v: Any, n: Any) -> Any:
 @intrinsic
 def vfull(typingctx: Any, like: Any, x: Any) -> Any:
     """All lanes x, as a vector of the array's (or vector's) element type."""
-    vt = like if isinstance(like, Vec) else _vec(like.dtype)
+    vt = like if isinstance(like, Vec) else _vec(_elem(like))
     x = types.unliteral(x)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
