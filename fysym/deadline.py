@@ -3,7 +3,8 @@
 SymPy has calls that never return. Each step therefore runs on a worker thread of its own; when its
 time is up the caller goes on without it, and the worker is told to stop by an asynchronous exception
 (the only way to interrupt Python code off the main thread). No deadline can end a single long operation on
-integers or polynomials, which holds the interpreter: `factored` and `simplified` avoid the known ones.
+integers or polynomials, which holds the interpreter: steps refuse powers with millions of digits, and `factored` and
+`simplified` avoid other known ones.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
+import functools
 import sys
 import threading
 import time
@@ -105,6 +107,7 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     """Return function(*args), or raise StepTimeout when it takes longer than `seconds`."""
     if seconds <= 0:
         raise StepTimeout
+    _bound_powers()
     outcome: list[tuple[bool, Any]] = []
     precision = mpmath.mp.prec
 
@@ -189,6 +192,25 @@ class _Silence:
 
 
 _silence = _Silence()
+
+
+MOST_BITS = 2**22
+
+
+@functools.cache
+def _bound_powers() -> None:
+    """Make steps refuse powers of numbers with more than MOST_BITS, such as 7**(10**9), which SymPy writes
+    10**9*log(7) with: nothing could interrupt that. Outside of steps SymPy works as ever."""
+    for kind in (sympy.Integer, sympy.Rational):
+        kind._eval_power = functools.partialmethod(_modest_power, kind._eval_power)
+
+
+def _modest_power(number: Any, before: Callable[..., Any], exponent: Any) -> Any:
+    if exponent.is_Rational and abs(exponent) > 64 and isinstance(threading.current_thread(), _Worker):
+        size = max(abs(number.p), number.q)
+        if size > 1 and size.bit_length() * abs(exponent) > MOST_BITS:
+            raise StepTimeout(f"({number})**({exponent}) is too large to be written out")
+    return before(number, exponent)
 
 
 _FORGETTERS: list[Callable[[], None]] = []

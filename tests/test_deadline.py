@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import mpmath
 import pytest
+import sympy
 
 from fysym import truth
 from fysym.deadline import Deadline, StepTimeout, run
@@ -24,6 +25,21 @@ def test_a_result_and_an_error_pass_through() -> None:
     assert run(lambda a, b: a + b, 2, 3, seconds=5) == 5
     with pytest.raises(KeyError):
         run(lambda: {}["missing"], seconds=5)
+
+
+@pytest.mark.parametrize("exponent", [10**10, sympy.Rational(10**10, 3), -(10**10)])
+@pytest.mark.parametrize("base", [sympy.Integer(7), sympy.Rational(7, 3)])
+def test_a_step_refuses_a_power_that_nothing_could_interrupt(base: sympy.Rational, exponent: sympy.Rational) -> None:
+    with pytest.raises(StepTimeout, match="too large"):
+        run(lambda: base**exponent, seconds=60)
+    with pytest.raises(StepTimeout, match="too large"):
+        run(lambda: sympy.logcombine(10**10 * sympy.log(base) + sympy.log(5), force=True), seconds=60)
+
+
+def test_other_powers_are_as_ever() -> None:
+    assert run(lambda: sympy.Integer(-1) ** (10**12) + sympy.Integer(0) ** (10**12), seconds=60) == 1
+    assert run(lambda: sympy.Rational(3, 2) ** 1000, seconds=60) == sympy.Rational(3**1000, 2**1000)
+    assert (sympy.Integer(2) ** (2**23)).p.bit_length() == 2**23 + 1  # not in a step
 
 
 def test_an_endless_step_is_left_and_ends() -> None:
