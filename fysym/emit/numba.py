@@ -194,10 +194,8 @@ def _kernel(program: Program, kind: str, bits: int) -> str:
                 solve += text.LABEL_SUMS.format(label_from)
             after = text.AFTER_LABEL.replace("{label_loss}", label_loss)
             alone = text.AFTER_LABEL.replace("{label_loss}", "store1(loss, i, m - at)")
-            if family in MARGINS:
+            if "block" in places:
                 places["block_sums"], taken = block.SUMS, block.TAKEN
-            elif family != "exponential":
-                taken = text.LABEL_SUMS.format(label_from)
         else:
             functions += text.PROPORTIONS
             after = text.AFTER_PROPORTIONS

@@ -212,13 +212,14 @@ LOG_SUM = """
 ratio = vlog(rest + top)
 step = ratio * (rest + top) / (g + ties * w + w)
 """
-# Without a margin: Newton for a logarithm, as for one row. The last step goes into the small part of c + cl.
+# Without a margin: Newton for a logarithm, as for one row. The last step goes into the small part of c + cl. What is
+# prepared of the scores is in wb.
 DENSE = """
 ties = vfull(x, ZERO) - ONE
 for j in range(d):
     v = vload(xb, j * L)
     e = {prepared}
-    vstore(xb, j * L, e)
+    vstore(wb, j * L, e)
     ties = ties + vselect_ge(e, {largest}, ONE, ZERO)
 live = vfull(x, ONE)
 u = vfull(x, high)
@@ -236,7 +237,7 @@ for iteration in range(17):
     f = vfull(x, ZERO)
     g = f
     for j in range(d):
-        e = vload(xb, j * L)
+        e = vload(wb, j * L)
         {argument}
         {q}
         {keep}

@@ -377,12 +377,54 @@ def excess(f: Any, rows: Rows, u: Any) -> tuple[Any, ...]:
 def search(f: Any, rows: Rows) -> tuple[Any, Any]:
     """The threshold and the prediction of each row, which has at least two scores."""
     low, high, at = bracket(f, rows)
-    if f.newton and is_pruned(f, rows):  # a score whose q is 0 left of the root has p = 0
-        alive = rows.x - rows.spread(low) > f.slope_low - f.anchor
-        p = np.zeros_like(rows.x)
-        u, p[alive] = newton(f, rows.of(alive), low, high, at)
-        return u, p
-    return newton(f, rows, low, high, at)
+    if not (f.newton and is_pruned(f, rows)):
+        return newton(f, rows, low, high, at)
+    alive = rows.x - rows.spread(low) > f.slope_low - f.anchor  # a score whose q is 0 left of the root has p = 0
+    some = rows.of(alive)
+    u, found, left = climb(f, some, at)
+    if left.any():
+        u[left], found[np.repeat(left, some.counts)] = newton(f, some.some(left), low[left], high[left], at[left])
+    p = np.zeros_like(rows.x)
+    p[alive] = found
+    return u, p
+
+
+def climb(f: Any, rows: Rows, at: Any) -> tuple[Any, Any, Any]:
+    """The threshold and the prediction of each row from the left of the root, where q is convex: Newton's method never
+    overshoots, and needs no bracket. Also which rows are left because that takes too long."""
+    cut = f.slope_low - f.anchor
+    last = max(shortest_step(f), 4 * EPS * f.rise_high)
+    rate = 0.5 * (1.0 + f.curvature_high / f.rise_high)
+    u, live = at.copy(), np.ones(len(at), bool)
+    for _ in range(16):
+        r = rows.x - rows.spread(u)
+        dead = r <= cut
+        some = dead.any()
+        if some:
+            r[dead] = f.rise_middle
+        p = np.minimum(f.inverse(r), 1.0)
+        w = f.weight(inside(p), r)
+        if some:
+            p[dead] = 0.0
+            w[dead] = 0.0
+        over, total = rows.sums(p) - 1.0, rows.sums(w)
+        step = over / total
+        live &= ~((np.abs(step) <= last) & (np.abs(over) <= 1e-7))  # where q is steep a short step is no sign
+        if not live.any():
+            break
+        if 0.5 < rate < 1.0:  # q is all but a power, and that root of the sum all but a line: less than its step
+            step *= (1.0 + over) / (1.0 + rate * over)
+        u[live] += step[live]
+    # The last step is taken in p itself. The largest probability enters through its complement.
+    largest = p[rows.top]
+    p[rows.top] = 0.0
+    step = (rows.sums(p) - complement(f, -u)) / total
+    p[rows.top] = largest
+    w *= rows.spread(step)
+    p -= w
+    np.maximum(p, 0.0, out=p)
+    p /= rows.spread(rows.sums(p))
+    return u + step, p, live
 
 
 def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
