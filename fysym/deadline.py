@@ -194,7 +194,7 @@ class _Silence:
 _silence = _Silence()
 
 
-MOST_BITS = 2**22
+MOST_BITS = 14000  # less than 4300 digits, the most that Python prints
 
 
 @functools.cache

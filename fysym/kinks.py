@@ -61,9 +61,9 @@ class Piece:
             return float(self.low if x <= 0.0 else self.high)
         return float(self.point(sympy.Float(x)))
 
-    def slope(self, t: sympy.Symbol, end: sympy.Expr) -> sympy.Expr:
-        """h' at an end of the piece: the limit from inside where the formula is singular."""
-        found = sympy.diff(self.expr, t)
+    def slope(self, t: sympy.Symbol, end: sympy.Expr, order: int = 1) -> sympy.Expr:
+        """h', or a higher derivative, at an end of the piece: the limit from inside where the formula is singular."""
+        found = sympy.diff(self.expr, t, order)
         there = found.subs(t, end)
         if not there.has(sympy.nan, sympy.zoo):
             return there
@@ -159,25 +159,50 @@ def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> list[sympy.Ex
             candidates = sympy.solve(function, t)
         except Exception:  # SymPy's solvers raise many kinds; the count below decides
             candidates = []
+    else:
+        return [root for root in set(candidates) if _inside(root, piece)]
     roots = {root for root in candidates if _inside(root, piece)}
-    if _sign_changes(function, t, piece) > len(roots):
-        raise UnsupportedError(f"could not find exactly where {function} changes sign in ({piece.low}, {piece.high})")
-    return list(roots)
+    for _ in range(4):
+        more = _other_roots(roots, function, t, piece)
+        if more is None:
+            break
+        if not more:
+            return list(roots)
+        roots |= more
+    raise UnsupportedError(f"could not find exactly where {function} changes sign in ({piece.low}, {piece.high})")
+
+
+def _other_roots(roots: set[sympy.Expr], function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> set[sympy.Expr] | None:
+    """Simple roots besides the known ones, by a search of all that is between those; None if others are there."""
+    from .search import search_positive
+
+    ends = [piece.low, *sorted(roots, key=lambda r: sympy.N(r, 30)), piece.high]
+    x = sympy.Symbol("x", positive=True)
+    found = set()
+    for low, high in zip(ends, ends[1:], strict=False):
+        cell = Piece(low, high, function)
+        middle = cell.point(S.Half)
+        value = truth.evaluate(function, {t: middle}, digits=30)
+        suspects = [middle]
+        if abs(value) > 0:
+            other = -function.subs(t, cell.point(x)) * (1 if value > 0 else -1)
+            search = search_positive(
+                other, x, confirm=lambda at, f=other: int(truth.evaluate(f, {x: at}, digits=60) > 0), seconds=1.0
+            )
+            if search.violation is not None or not search.complete:
+                return None
+            inside = [box for box in search.open_boxes if box[0] > 1e-6 and box[1] < 1 - 1e-6]
+            suspects = [sympy.Rational(cell.place((a + b) / 2)).limit_denominator(1000) for a, b in inside]
+        for root in suspects:  # it may touch 0 without a change of sign
+            if not _inside(root, piece) or truth.sign(function.subs(t, root)) != 0:
+                return None
+            found.add(root)
+    return found
 
 
 def _inside(root: sympy.Expr, piece: Piece) -> bool:
     above = not piece.low.is_finite or truth.sign(root - piece.low) == 1
     return bool(root.is_real) and above and (not piece.high.is_finite or truth.sign(piece.high - root) == 1)
-
-
-def _sign_changes(function: sympy.Expr, t: sympy.Symbol, piece: Piece, points: int = 400) -> int:
-    """Changes of sign on a fine grid: more of them than known roots means a root was missed."""
-    values = []
-    for k in range(1, points):
-        where = piece.point(sympy.Rational(k, points))
-        values.append(truth.evaluate(function, {t: where}, digits=30))
-    signs = [v > 0 for v in values if v != 0]
-    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
 
 
 def _active(node: sympy.Expr, t: sympy.Symbol, where: sympy.Expr) -> sympy.Expr:

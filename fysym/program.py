@@ -5,9 +5,9 @@ Each scalar function is chosen among equal forms by measuring its float64 code a
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,17 @@ POOR = 200.0
 # Scores are measured from the cut-off when it is not farther than this many times the rise from 1/4 to 3/4.
 NEAR = 32.0
 NEXT_TO_ONE = sympy.Rational(1, 2**53)  # the distance of the largest double below 1 from it
-GRID = tuple(10.0**-k for k in (300, 100, 30, 16, 12, 9, 6, 4, 3, 2)) + (0.03, 0.06, 0.07, 0.13, 0.21, 0.37, 0.49)
+GRID = tuple(10.0**-k for k in (300, 100, 30, 16, 12, 9, 6, 4, 3, 2)) + (
+    0.004,
+    0.015,
+    0.03,
+    0.06,
+    0.07,
+    0.13,
+    0.21,
+    0.37,
+    0.49,
+)
 UPPER = tuple(1.0 - x for x in GRID if x > 1e-16) + (0.55, 0.63, 0.72, 0.81)
 
 
@@ -195,12 +205,13 @@ def _double(number: sympy.Expr) -> float:
 
 
 def _kinks(entropy: Entropy, anchor: sympy.Expr) -> tuple[tuple[float, float, float], ...]:
-    """Each corner of h with the rises before and after it."""
+    """Each corner of h with the rises before and after it; pieces may also meet without one."""
     t = entropy.t
     found = []
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
-        before, after = (_double(-piece.slope(t, left.high) - anchor) for piece in (left, right))
-        found.append((_double(left.high), before, after))
+        before, after = (-piece.slope(t, left.high) for piece in (left, right))
+        if truth.sign(after - before) != 0:
+            found.append((_double(left.high), _double(before - anchor), _double(after - anchor)))
     return tuple(found)
 
 
@@ -230,27 +241,28 @@ def compiled(expr: sympy.Expr, argument: sympy.Symbol) -> Callable[[Any], Any]:
     return namespace["function"]  # type: ignore[no-any-return]
 
 
-def _best(
-    expr: sympy.Expr,
-    argument: sympy.Symbol,
-    points: Sequence[float],
-    truths: Sequence[Any],
-    scales: Sequence[Any],
-) -> Scalar:
-    units = [EPS * scale for scale in scales]
-    best = None
-    equal = ((form, True) for form in variants(expr, argument))
-    for form, exact in itertools.chain(equal, ((form, False) for form in patched(expr, argument))):
-        try:
-            ulps, at = worst_error(compiled(form, argument), points, truths, units)
-        except Exception:  # no code is known for it, or its numbers are beyond Python
-            ulps, at = np.inf, 0.0
-        if best is None or (ulps < 0.5 * best.ulps and (exact or ulps <= POOR)):
-            best = Scalar(form, argument, ulps, at)
-        if best.ulps <= GOOD:
-            break
-    assert best is not None
-    return best
+class _Best:
+    """The most accurate form so far of a function whose true values at some points are known."""
+
+    def __init__(self, argument: sympy.Symbol, points: Sequence[float], truths: Sequence[Any], scales: Sequence[Any]):
+        self.argument, self.points, self.truths = argument, points, truths
+        self.units = [EPS * scale for scale in scales]
+        self.found: Scalar | None = None
+
+    def look(self, forms: Iterable[sympy.Expr], exact: bool = True) -> None:
+        """Try forms until one is accurate to a few ulps; those that are not `exact` must be good to be taken."""
+        if self.found is not None and self.found.ulps <= GOOD:
+            return
+        for form in forms:
+            try:
+                ulps, at = worst_error(compiled(form, self.argument), self.points, self.truths, self.units)
+            except Exception:  # no code is known for it, or its numbers are beyond Python
+                ulps, at = np.inf, 0.0
+            best = self.found
+            if best is None or (ulps < 0.5 * best.ulps and (exact or ulps <= POOR)):
+                self.found = Scalar(form, self.argument, ulps, at)
+            if ulps <= GOOD:
+                break
 
 
 def _choose(
@@ -258,7 +270,7 @@ def _choose(
 ) -> Scalar:
     """The first form of `expr` whose code is accurate to a few ulps, else the best one found."""
 
-    def work() -> Scalar:
+    def measured() -> _Best:
         kept, truths, scales = [], [], []
         for point in points:
             exact, slope = (truth.evaluate_reliably(part, {x: point}) for part in (expr, derivative))
@@ -268,12 +280,16 @@ def _choose(
             kept.append(point)
             truths.append(exact)
             scales.append(scale)
-        return _best(expr, x, kept, truths, scales)
+        return _Best(x, kept, truths, scales)
 
     try:
-        return deadline.run(work, share=0.2)
+        best = deadline.run(measured, share=0.1)
     except StepTimeout:
         return Scalar(expr, x, float("nan"), 0.0)
+    for forms, exact in ((variants, True), (patched, False)):
+        with contextlib.suppress(StepTimeout):  # what was found before it is kept
+            deadline.run(lambda forms=forms, exact=exact: best.look(forms(expr, x), exact), share=0.1)
+    return best.found or Scalar(expr, x, float("nan"), 0.0)
 
 
 def _inverse(
@@ -305,8 +321,10 @@ def _inverse(
             kept.append(r)
             truths.append(exact)
             scales.append(max(abs(exact), abs(r * steepness), 1e-290))
-        best = _best(expr, SLOPE, kept, truths, scales)
-        return best if best.ulps <= POOR else None
+        best = _Best(SLOPE, kept, truths, scales)
+        best.look(variants(expr, SLOPE))
+        best.look(patched(expr, SLOPE), exact=False)
+        return best.found if best.found is not None and best.found.ulps <= POOR else None
 
     try:
         return deadline.run(work, share=0.25)

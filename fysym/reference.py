@@ -129,13 +129,13 @@ class Reference:
                 return [ctx.mpf(int(x == top)) for x in scores], low  # one class takes everything
             tau = min(max(ctx.zero, low), high) if guess is not None else high
             nearly = 1 - ctx.mpf(10) ** -self.places
-            reach, last = ctx.one, ctx.inf
+            reach, last, least = ctx.one, ctx.inf, ctx.mpf(10) ** -self.working  # h'' may cancel to 0
             close = ctx.mpf(10) ** (5 - DIGITS - self.places)
             narrow = ctx.mpf(10) ** (10 - self.working) * max(1, abs(top), abs(high))
             while True:
                 over = excess(tau)
                 low, high = (tau, high) if over >= 0 else (low, tau)
-                inner = [(t, 1 / self.curvature(min(t, nearly))) for t in p if t > 0]
+                inner = [(t, 1 / max(self.curvature(min(t, nearly)), least)) for t in p if t > 0]
                 weight = ctx.fsum(w for _, w in inner)
                 step = over / weight if weight > 0 else ctx.inf
                 settled = all(abs(step) * w <= ctx.mpf(10) ** -25 * min(t, 1 - t) for t, w in inner if t < 1)

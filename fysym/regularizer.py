@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -343,6 +344,7 @@ class Regularizer(Methods):
         self._require_bound()
         if target not in TARGETS:
             raise UnsupportedError(f"there is no target {shown(target)}; the targets are {', '.join(TARGETS)}")
+        self._module  # noqa: B018 (refuses code that is wrong)
         if target == "numpy":
             return self._source
         from .accuracy import checks
@@ -372,6 +374,13 @@ class Regularizer(Methods):
 
         with self._lock:
             module = numpy_emitter.load(self._source, "fysym_emitted")
+        program = self.derivation.program
+        assert program is not None
+        if program.value.ulps == math.inf:
+            raise UndecidedError(
+                f"the generated code is not used: it has no value of h at t = {program.value.at:g}. Try: an equal form "
+                "of h whose parts are no larger than h"
+            )
         for theta, expected, allowed in module.CHECKS:
             p = module.predict(theta).tolist()
             if not all(abs(got - exact) <= allowed for got, exact in zip(p, expected, strict=True)):

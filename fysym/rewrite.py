@@ -85,6 +85,8 @@ def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
         large_powers,
         power_differences,
         lambda e: power_differences(sympy.expand(e)) if not has_large_power(e) else e,
+        _bounded,
+        lambda e: _vanishing(e, x),
         *(() if is_awkward(expr) else _REWRITES),
     ):
         try:
@@ -127,6 +129,52 @@ def _decaying(expr: sympy.Expr) -> sympy.Expr:
     grown = {e: sympy.Dummy(positive=True) for e in expr.atoms(sympy.exp)}
     flipped = expr.xreplace({e: 1 / x for e, x in grown.items()})
     return sympy.cancel(flipped).xreplace({x: sympy.exp(-e.args[0]) for e, x in grown.items()})
+
+
+_HYPERBOLIC = (sympy.cosh, sympy.sinh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth)
+
+
+def _bounded(expr: sympy.Expr) -> sympy.Expr:
+    """Exponentials of multiples of one symbol, hyperbolic ones too, in powers of a single exp(-r t), which never
+    overflows; log(1 + exp(800*t)) becomes 800*t + log(1 + exp(-800*t)). ValueError where they are not such."""
+    plain = expr.replace(lambda e: isinstance(e, _HYPERBOLIC), lambda e: e.rewrite(sympy.exp))
+    (t,) = plain.free_symbols
+    powers = {e: e.args[0] / t for e in plain.atoms(sympy.exp) if e.has(t)}
+    if not powers or not all(k.is_Rational for k in powers.values()):
+        raise ValueError("no such exponentials")
+    rate = sympy.gcd(list(powers.values()))
+    if max(abs(k) for k in powers.values()) > 16 * rate:
+        raise ValueError("a polynomial of too high a degree")
+    x = sympy.Dummy(positive=True)
+
+    def inside(log: sympy.Expr) -> sympy.Expr:
+        above, below = sympy.fraction(sympy.cancel(log.args[0]))
+        degree = sympy.degree(below, x) if below.has(x) else 0
+        return sympy.log(sympy.cancel(above / (below / x**degree))) + degree * rate * t
+
+    flipped = plain.xreplace({e: x ** (-k / rate) for e, k in powers.items()})
+    flipped = flipped.replace(lambda e: isinstance(e, sympy.log) and e.has(x), inside)
+    logs = {log: sympy.Dummy() for log in flipped.atoms(sympy.log) if log.has(t, x)}
+    found = sympy.cancel(flipped.xreplace(logs)).xreplace({name: log for log, name in logs.items()})
+    return found.xreplace({x: sympy.exp(-rate * t)})
+
+
+def _vanishing(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
+    """Terms such as exp(-1/t)/t**4, which are 0/0 in double precision next to 0, as 0 where they are below 1e-320."""
+
+    def is_such(term: sympy.Expr) -> bool:
+        factors = sympy.Mul.make_args(term)
+        steep = any(isinstance(f, sympy.exp) and f.args[0].subs(x, 0).is_infinite for f in factors)
+        return steep and bool(term.as_powers_dict()[x].is_negative)
+
+    terms = sympy.Add.make_args(sympy.expand(expr))
+    such = [term for term in terms if is_such(term)]
+    if not such:
+        return expr
+    places = (sympy.Rational(1, 2**k) for k in range(1, 64))
+    all_small = (c for c in places if all(abs(truth.evaluate(term, {x: c})) < 1e-320 for term in such))
+    rest = sympy.Add(*(term for term in terms if term not in such))
+    return rest + sympy.Piecewise((S.Zero, x < next(all_small)), (sympy.Add(*such), True))
 
 
 def _is_chain(expr: sympy.Expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy
@@ -20,7 +20,8 @@ from .deadline import Deadline, StepTimeout, factored, simplified
 from .entropy import Entropy
 from .errors import UnsupportedError
 from .facts import Fact
-from .kinks import derivative
+from .kinks import Piece, derivative
+from .ranges import exact_number
 from .rewrite import is_awkward
 from .signs import Proof, bounds_of, prove_sign
 from .witness import PROBES
@@ -113,17 +114,27 @@ def _continues(value: Any, at_face: Any, values: dict[sympy.Symbol, sympy.Expr])
 
 def _derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:
     theory = Theory({"strictly_concave": _renamed(verdict.fact, "strictly_concave")})
+    verdict = _with_middle(entropy, verdict)
     _end_values(theory, entropy)
     _slopes(theory, entropy, slopes)
     _margin(theory, entropy)
     curvatures = _end_limits(entropy, lambda h: -derivative(h, entropy.t, 2), deadline)
     _inverse_shape(theory, entropy, deadline)
     _strong_concavity(theory, entropy, verdict, curvatures, deadline)
-    _differentiability(theory, entropy, verdict, curvatures)
+    _differentiability(theory, entropy, verdict, curvatures, deadline)
     for end, limit in zip(entropy.domain.facts("curvature"), curvatures, strict=True):
         if limit.value is not None:
             theory.facts[end] = Fact(end, entropy.closed(limit.value), limit.status, limit.evidence)
     return theory
+
+
+def _with_middle(entropy: Entropy, verdict: Verdict) -> Verdict:
+    """The verdict, which is made on either side of 0 where h has no end, with what happens to h'' at 0 itself."""
+    for piece in entropy.pieces:
+        if len(piece.halves) == 2 and truth.sign(piece.slope(entropy.t, S.Zero, 2)) != -1:
+            flat = truth.sign(piece.slope(entropy.t, S.Zero, 2)) == 0
+            return replace(verdict, strict=False, zero=S.Zero if flat else verdict.zero)
+    return verdict
 
 
 def _renamed(fact: Fact, name: str) -> Fact:
@@ -158,8 +169,12 @@ def _slopes(theory: Theory, entropy: Entropy, slopes: tuple[Limit, Limit]) -> No
 
 def _margin(theory: Theory, entropy: Entropy) -> None:
     """Propositions 6 and 7: a margin exists iff both slopes are finite, and is their difference."""
-    names = entropy.domain.facts("slope")
+    names: tuple[str, ...] = entropy.domain.facts("slope")
     low, high = (theory.value(name) for name in names)
+    total, end = entropy.domain.total, "1-"
+    if total is not None and total < 1:  # no coordinate comes farther
+        names, end = names[:1], str(exact_number(total))
+        high = _slope_at(entropy, exact_number(total))
     if entropy.domain.low != 0:
         for name in ("margin", "sparsity", "essentially_smooth"):
             theory.undetermined[name] = f"not applicable on the {entropy.domain}, which have no end"
@@ -174,7 +189,7 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
         theory.facts["margin"] = Fact("margin", S.Infinity, status, "no margin: " + why)
         theory.facts["sparsity"] = Fact("sparsity", "dense", status, why)
     elif high == -S.Infinity:
-        status = theory.status(names[1], "strictly_concave")
+        status = theory.status(names[-1], "strictly_concave")
         theory.facts["margin"] = Fact("margin", S.Infinity, status, "no margin: h'(1-) = -oo, no vertex is reached")
         if low is not None:
             never = "h'(1-) = -oo: zeros appear, a vertex is never reached"
@@ -182,7 +197,7 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
             theory.facts["sparsity"] = Fact("sparsity", "faces", theory.status(*names, "strictly_concave"), why)
     elif low is not None and high is not None:
         status = theory.status(*names, "strictly_concave")
-        theory.facts["margin"] = Fact("margin", _plain(low - high), status, "h'(0+) - h'(1-) (Prop. 7)")
+        theory.facts["margin"] = Fact("margin", _plain(low - high), status, f"h'(0+) - h'({end}) (Prop. 7)")
         why = "both slopes are finite, so every face and vertex is reached (Prop. 6)"
         theory.facts["sparsity"] = Fact("sparsity", "full", status, why)
     if entropy.domain.total is None:
@@ -191,6 +206,12 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
     for name in ("margin", "sparsity", "essentially_smooth"):
         if name not in theory.facts and name not in theory.undetermined:
             _say_undetermined(theory, entropy, name, "the slopes at the ends are not determined")
+
+
+def _slope_at(entropy: Entropy, at: sympy.Expr) -> sympy.Expr:
+    """h' at a point inside the interval; from the left where pieces of h meet."""
+    piece = next(piece for piece in entropy.pieces if truth.sign(piece.high - at) != -1)
+    return entropy.closed(entropy.opened(piece.slope(entropy.t, at)))
 
 
 def _plain(expr: sympy.Expr) -> sympy.Expr:
@@ -271,8 +292,10 @@ def _infimum(entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]
     if verdict.zero is not None:
         return Fact("strong_concavity", S.Zero, "proved", f"h'' is 0 at t = {verdict.zero}")
     ends = [limit for limit in curvatures if limit.value is not None]
-    if any(limit.value == 0 and limit.status == "proved" for limit in ends) and verdict.fact.status == "proved":
-        return Fact("strong_concavity", S.Zero, "proved", "-h'' > 0 tends to 0 at an end")
+    vanishing = [limit.status for limit in ends if limit.value == 0]
+    if vanishing:
+        status = max((min(vanishing, key=_RANK.__getitem__), verdict.fact.status), key=_RANK.__getitem__)
+        return Fact("strong_concavity", S.Zero, status, "-h'' > 0 tends to 0 at an end")
     if len(entropy.pieces) == 1:
         curvature = -entropy.pieces[0].stretched(entropy.t, x, 2)
         low = bounds_of(curvature, x).low
@@ -338,25 +361,76 @@ def _numeric_infimum(entropy: Entropy, deadline: Deadline) -> Fact | None:
     return Fact("strong_concavity", sympy.Float(least, 9), "sampled", evidence)
 
 
-def _differentiability(theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit]) -> None:
-    """Is the prediction differentiable everywhere, the cut-off at 0 included?"""
-    name = "twice_differentiable"
-    low, at_zero = entropy.domain.facts("slope")[0], curvatures[0]
-    if len(entropy.pieces) > 1:
-        theory.facts[name] = Fact(name, False, "proved", "at a kink of h the prediction has a corner")
-    elif verdict.zero is not None:
-        why = f"h'' is 0 at t = {verdict.zero}, where the prediction has an infinite derivative"
-        theory.facts[name] = Fact(name, False, "proved", why)
-    elif not verdict.strict and verdict.fact.status == "proved":
-        _say_undetermined(theory, entropy, name, "h'' <= 0 is proved, but not that it has no zero")
-    elif theory.value(low) == S.Infinity:
-        why = f"no cut-off, and -h'' > 0 on all of {entropy.domain.interval}"
-        theory.facts[name] = Fact(name, True, theory.status("strictly_concave", low), why)
-    elif at_zero.value is None or theory.value(low) is None:
-        _say_undetermined(theory, entropy, name, "the limit of h'' at 0 is not determined")
+def _differentiability(
+    theory: Theory, entropy: Entropy, verdict: Verdict, curvatures: tuple[Limit, Limit], deadline: Deadline
+) -> None:
+    """Is the prediction differentiable everywhere: where q is cut off, where h'' is 0, and where pieces meet?"""
+    name, domain = "twice_differentiable", entropy.domain
+    found: list[Fact] = []  # one for each place in question
+    unknown = ""
+    ends = list(zip(domain.facts("slope"), curvatures, domain.ends, strict=True))
+    reached = [domain.low == 0, domain.bounded and (domain.total is None or domain.total > 1)]
+    for (slope, curvature, end), reaches in zip(ends, reached, strict=True):
+        if not reaches:
+            continue
+        value = theory.value(slope)
+        if value is None or (not value.is_infinite and curvature.value is None):
+            unknown = unknown or f"the limits of h' and h'' at {end} are not determined"
+        elif value.is_infinite:
+            found.append(Fact(name, True, theory.status(slope), f"no cut-off at {end}"))
+        else:
+            smooth = bool(curvature.value == S.Infinity)
+            corner = "a smooth cut-off" if smooth else "a corner at the cut-off"
+            why = f"-h''({end}{'+' if end == '0' else '-'}) = {entropy.user(entropy.closed(curvature.value))}: {corner}"
+            found.append(Fact(name, smooth, curvature.status, why))
+    zeros = [] if verdict.zero is None else [verdict.zero]
+    try:
+        for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
+            known, why = deadline.run(_joint, entropy, left, right, share=0.05)
+            if known is None:
+                unknown = unknown or why
+            else:
+                found.append(Fact(name, known, "proved", why))
+    except Exception:  # also StepTimeout
+        unknown = unknown or "what happens where the pieces of h meet is not determined"
+    if any(zero.free_symbols or domain.total is None or 2 * zero <= domain.total for zero in zeros):
+        why = f"h'' is 0 at t = {zeros[0]}, where the prediction has an infinite derivative"
+        found.append(Fact(name, False, "proved", why))
+    elif zeros or (not verdict.strict and verdict.fact.status == "proved"):
+        unknown = unknown or "h'' <= 0 is proved, but not that it has no zero"
+    refuting = [fact for fact in found if not fact.value]
+    if refuting:
+        status = max((refuting[0].status, theory.status("strictly_concave")), key=_RANK.__getitem__)
+        theory.facts[name] = Fact(name, False, status, refuting[0].evidence)
+    elif unknown:
+        _say_undetermined(theory, entropy, name, unknown)
     else:
-        smooth = bool(at_zero.value == S.Infinity)
-        corner = "a smooth cut-off" if smooth else "a corner at the cut-off"
-        why = f"-h''(0+) = {entropy.user(entropy.closed(at_zero.value))}: {corner}"
-        status = max((at_zero.status, theory.status("strictly_concave")), key=_RANK.__getitem__)
-        theory.facts[name] = Fact(name, smooth, status, why)
+        status = max((fact.status for fact in found), key=_RANK.__getitem__, default="proved")
+        status = max((status, theory.status("strictly_concave")), key=_RANK.__getitem__)
+        whys = [*dict.fromkeys(fact.evidence for fact in found), f"-h'' > 0 on all of {domain.interval}"]
+        theory.facts[name] = Fact(name, True, status, ", and ".join(whys))
+
+
+def _joint(entropy: Entropy, left: Piece, right: Piece) -> tuple[bool | None, str]:
+    """Whether q is differentiable where two pieces meet (None where that is not known), and why."""
+    t, at = entropy.t, left.high
+    here = f"at t = {at}, where pieces of h meet, "
+    slopes, seconds = ([piece.slope(t, at, order) for piece in (left, right)] for order in (1, 2))
+    if all(second.is_infinite for second in seconds):
+        return True, here + "h'' is infinite on both sides"
+    jump = truth.sign(slopes[0] - slopes[1])
+    if jump is None or any(second.free_symbols for second in seconds):
+        return None, here + "h' or h'' is not determined"
+    if jump != 0:
+        return False, here + "h' jumps: the prediction has a corner"
+    if any(second.is_infinite for second in seconds):
+        return False, here + "h'' jumps: the prediction has a corner"
+    same = truth.sign(seconds[0] - seconds[1])
+    if same is None:
+        return None, here + "h'' is not determined"
+    if same != 0:
+        return False, here + "h'' jumps: the prediction has a corner"
+    total = entropy.domain.total
+    if truth.sign(seconds[0]) == 0 and (total is None or truth.sign(2 * at - sympy.Rational(total)) != 1):
+        return False, here + "h'' is 0: the prediction has an infinite derivative"
+    return True, here + "h' and h'' are continuous"

@@ -190,6 +190,9 @@ class _Printer(MpmathPrinter):  # type: ignore[misc]
     def _print_Exp1(self, node: sympy.Expr) -> str:
         return "exp(mpf(1))"
 
+    def _print_ComplexRootOf(self, node: Any) -> str:
+        return f"root_of({[int(c) for c in node.poly.all_coeffs()]}, {int(node.index)})"
+
 
 def _repeated(expr: sympy.Expr) -> set[sympy.Expr]:
     """The parts that occur more than once, without symbols and numbers."""
@@ -255,6 +258,15 @@ def _namespace(ctx: Any) -> dict[str, Any]:
         with ctx.workdps(ctx.dps + 10):
             return +y
 
+    @functools.lru_cache(maxsize=64)
+    def root(coefficients: tuple[int, ...], index: int, digits: int) -> Any:
+        x = sympy.Dummy("x")
+        return ctx.mpf(str(sympy.CRootOf(sympy.Poly(coefficients, x), index).evalf(digits)))
+
+    def root_of(coefficients: list[int], index: int) -> Any:
+        """A root of a polynomial, numbered as SymPy does."""
+        return root(tuple(coefficients), index, ctx.dps + 10)
+
     def improved(x: Any, y: Any, digits: int) -> tuple[Any, bool]:
         """One step of Newton's method, which doubles the digits of y that are right, and whether it was a small one."""
         with ctx.workdps(digits + 10):
@@ -264,7 +276,7 @@ def _namespace(ctx: Any) -> dict[str, Any]:
 
     known: dict[Any, Any] = {}
 
-    names["erfcinv"] = erfcinv
+    names.update(erfcinv=erfcinv, root_of=root_of)
     names["erfinv"] = lambda x: erfcinv(1 - x) if x > 0 else -erfcinv(1 + x)
     names["polygamma"] = names["psi"]
     return names

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sympy
 from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, S, exp, log, sign, sqrt
 
+import fysym
 from fysym import regularity
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
@@ -124,3 +126,34 @@ def test_a_drop_at_sampled_parameters_is_no_proof(monkeypatch: pytest.MonkeyPatc
     for h, params, status in (("min(t, 1-t)", None, "proved"), ("a*min(t, 1-t)", {"a": "1 <= a <= 2"}, "sampled")):
         entropy = read(f"{h} + t*(1-t)", params, Deadline(20))
         assert regularity.check_kinks(entropy, Deadline(20)) == status
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "t*(1-t) + 1000*Max(0, 1/10**7 - (t-1/3)**2 + (exp(t)-exp(1/3))/10**12)",
+        "t*(1-t) + Abs((t-1/3)**2 - 1/10**9 + (sin(t)-sin(1/3))/10**15)",
+        "t*(1-t) if sin(t)*(t-1/3)**2 > sin(t)*1e-8 + 1e-20*exp(t) else 5",
+    ],
+)
+def test_switches_between_points_of_a_grid_are_not_overlooked(h):
+    """None of these is concave, and no solver finds where they switch."""
+    with pytest.raises(fysym.FysymError):
+        fysym.compile(h)
+
+
+def test_a_switching_function_may_touch_zero():
+    assert fysym.compile("Min(sin(pi*t), 4*t*(1-t))").margin == 2 * sympy.pi  # sin(pi t) is the smaller one
+
+
+def test_pieces_may_meet_at_roots_without_a_formula():
+    reg = fysym.compile("-t**2 - Max(0, t**5 + t - 1/2)")
+    at = float(sympy.nsolve(sympy.Symbol("t") ** 5 + sympy.Symbol("t") - 0.5, 0.4))
+    larger = 1 - at
+    p = reg.predict([2 * larger + 5 * larger**4 + 1, 2 * at + 0.5, -10.0])  # the second is in the corner
+    np.testing.assert_allclose(p, [larger, at, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("h", ["t*(1-t) if t < 1/2 else 1/4 - (t-1/2)**2", "-t*log(t) - Max(t - 1/2, 0)**4"])
+def test_derivatives_where_pieces_meet_smoothly(h):
+    np.testing.assert_allclose(fysym.compile(h).jvp([0.0, 0.0], [1.0, 0.0]), [0.25, -0.25], atol=1e-12)

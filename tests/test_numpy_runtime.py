@@ -16,6 +16,7 @@ import sympy
 
 import fysym
 from fysym import regularizer
+from fysym.parse import parse_expression
 from fysym.runtime import numpy as runtime
 from fysym.runtime import numpy_inverse
 
@@ -575,3 +576,57 @@ def test_scores_just_above_the_margin(scale: float) -> None:
     p = fysym.catalog["gini"].predict([0.0, *x], target="numpy")
     np.testing.assert_allclose(p[1], (x[0] + 1.0) / 2.0, rtol=0, atol=1e-15)
     assert p[2] == p[3] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("h", "domain", "theta", "p", "allowed"),
+    [
+        ("-(t - 1/2)**4", "cube", [0.0], [0.5], 1e-5),
+        ("-Abs(t - 1)**3", "reals", [0.0], [1.0], 1e-7),
+        (
+            "-Abs(t - 1/2)**3",
+            "simplex",
+            [3.072e-17, -2.7075e-16, -0.7499999811],
+            [0.5 + 3.2e-9, 0.5 - 9.5e-9, 6.3e-9],
+            3e-8,
+        ),
+    ],
+)
+def test_predictions_where_the_entropy_is_flat(h, domain, theta, p, allowed):
+    """What a unit in the last place of a score does is allowed: there q is infinitely steep."""
+    np.testing.assert_allclose(fysym.compile(h, domain=domain).predict(theta, target="numpy"), p, atol=allowed)
+
+
+@pytest.mark.parametrize(
+    ("h", "theta"),
+    [
+        ("-log(cosh(800*t))/800", [0.1, 0.0, -0.3]),
+        ("-log(1 + exp(800*t))/800", [0.1, 0.0, -0.3]),
+        ("t*(1-t) - exp(-1/t)/10", [0.1, 0.0, -0.3]),
+        ("-t*log(t) - exp(-1/t**2)/10", [0.1, 0.0, -0.3]),
+        ("t*(1-t) - exp(-1/sqrt(t))/10", [1.0, 0.0, -0.3]),
+    ],
+)
+def test_exponentials_that_overflow_or_vanish(h, theta):
+    """The optimality conditions, at 60 digits: g'(p_j) - theta_j is the same for all classes."""
+    t = sympy.Symbol("t", positive=True)
+    reg = fysym.compile(h)
+    p = reg.predict(theta)
+    slope = sympy.lambdify(t, -sympy.diff(parse_expression(h).subs(sympy.Symbol("t"), t), t), "mpmath")
+    curvature = sympy.lambdify(t, -sympy.diff(parse_expression(h).subs(sympy.Symbol("t"), t), t, 2), "mpmath")
+    with mpmath.workdps(900):
+        taus = [mpmath.mpf(x) - slope(mpmath.mpf(float(q))) for x, q in zip(theta, p, strict=True) if q > 0]
+        rates = [1 / curvature(mpmath.mpf(float(q))) for q in p if q > 0]
+        tau = sum(w * x for w, x in zip(rates, taus, strict=True)) / sum(rates)
+        assert all(abs(x - tau) * w < 1e-13 for x, w in zip(taus, rates, strict=True))
+    assert np.isfinite(reg.entropy(p)) and np.isfinite(reg.loss(theta, 1))
+
+
+def test_near_singular_logarithms_keep_their_digits():
+    family = fysym.compile("log(1 + c*t)/c", params={"c": "c > 0"})
+    for c in (1e-6, 1e-8):
+        with mpmath.workdps(60):
+            exact = (2 * mpmath.log(1 + mpmath.mpf(str(c)) / 2) - mpmath.log(1 + mpmath.mpf(str(c)))) / mpmath.mpf(
+                str(c)
+            )
+        assert abs(family.bind(c=c).entropy([0.5, 0.5]) / float(exact) - 1) < 1e-12

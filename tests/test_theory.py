@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import mpmath
+import numpy as np
 import pytest
 import sympy
 from sympy import E, Rational, log, oo, pi, tan
@@ -274,10 +275,10 @@ def test_a_sign_that_changes_over_a_family_is_not_proved(monkeypatch):
 
 
 def test_an_unproved_absence_of_zeros_leaves_differentiability_open():
-    entropy, _, verdict, _ = derived("t*(1-t)")
-    found = theory.Theory({"strictly_concave": verdict.fact})
+    entropy, _, verdict, _ = derived("-t*log(t)")
+    found = theory.Theory({"strictly_concave": verdict.fact, "slope_at_0": Fact("slope_at_0", oo, "proved", "")})
     limits = (Limit(R(2), "proved", ""), Limit(R(2), "proved", ""))
-    theory._differentiability(found, entropy, dataclasses.replace(verdict, strict=False), limits)
+    theory._differentiability(found, entropy, dataclasses.replace(verdict, strict=False), limits, Deadline(10))
     assert "not that it has no zero" in found.undetermined["twice_differentiable"]
 
 
@@ -319,3 +320,57 @@ def test_formulas_of_families_are_short(h, ranges, margin):
     expected = sympy.sympify(margin)
     assert sympy.simplify(family.margin - expected) == 0
     assert family.margin.count_ops() <= expected.count_ops() + 3 and family.inverse.count_ops() < 16
+
+
+@pytest.mark.parametrize(
+    ("h", "domain", "expected"),
+    [
+        ("-t*log(t)", "simplex", True),
+        ("-t*log(t)", "cube", False),  # min(exp(theta - 1), 1) has a corner at 1
+        ("-t*log(t)", fysym.budget(2), False),
+        ("-t*log(t) - (1-t)*log(1-t)", "cube", True),
+        ("-t**4", "reals", False),
+        ("-t**4 - t**2", "reals", True),
+        ("-Abs(t)**(4/3)", "reals", True),  # a multiple of theta**3
+        ("-Abs(t)**3 - t**2", "reals", True),
+        ("-t**2 - Abs(t)", "reals", False),
+        ("-t*log(t) - Abs(t - 1/2)**3", "simplex", True),
+        ("-t*log(t) - Abs(t - 1/2)", "simplex", False),
+        ("-t*log(t) - Max(t - 1/2, 0)**2", "simplex", False),
+        ("-t*log(t) - Max(t - 1/2, 0)**4", "simplex", True),
+        ("t*(1-t) if t < 1/2 else 1/4 - (t - 1/2)**2", "simplex", False),
+        ("-(t**3/6 - 3*t**2/4 + 9/16*(t*log(t) - t))", "simplex", None),  # h'' = 0 at 3/4, where one coordinate may be
+        ("-(t**3/6 - t**2/4 + 1/16*(t*log(t) - t))", "simplex", False),  # h'' = 0 at 1/4, where two may be
+    ],
+)
+def test_twice_differentiable_is_what_differences_show(h, domain, expected):
+    reg = fysym.compile(h, domain=domain)
+    assert reg.twice_differentiable == expected
+    if expected is not None:
+        assert reg.fact("twice_differentiable").status == "proved"
+
+
+def test_a_family_whose_pieces_meet_smoothly_for_some_members_says_nothing():
+    family = fysym.compile("-Abs(t)**a/a", params={"a": "a > 11/10"}, domain="reals")
+    assert family.twice_differentiable is None
+    assert family.bind(a=2).twice_differentiable is True
+
+
+@pytest.mark.parametrize(
+    ("h", "k", "margin"), [("t*(1-t)/2", 0.5, R(1, 2)), ("-(1-t)*log(1-t)", 0.5, sympy.log(2)), ("t*(1-t)/2", 2, 1)]
+)
+def test_the_margin_of_a_budget_below_one_is_at_its_own_vertices(h, k, margin):
+    """Where a score is ahead by the margin, it takes the whole budget, at no loss; and not before."""
+    reg = fysym.compile(h, domain=fysym.budget(k))
+    assert sympy.simplify(reg.margin - margin) == 0 and reg.sparsity == "full"
+    ones = max(1, int(k))
+    m = float(margin)
+    for ahead, at_vertex in ((m * (1 + 1e-9), True), (m * 0.99, False)):
+        theta = np.array([ahead] * ones + [0.0, 0.0])
+        assert (np.abs(reg.predict(theta) - np.array([min(k, 1.0)] * ones + [0.0, 0.0])).max() < 1e-12) == at_vertex
+
+
+@pytest.mark.parametrize("h", ["sin(pi*t) + sin(3*pi*t)/27", "sin(pi*t) - sin(3*pi*t)/100"])
+def test_a_curvature_that_vanishes_at_an_end_has_the_infimum_zero(h):
+    reg = fysym.compile(h)
+    assert reg.strong_concavity == 0 and reg.smoothness == sympy.oo

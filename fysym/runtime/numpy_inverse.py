@@ -52,6 +52,8 @@ class Half:
         if t is None:
             t = np.concatenate([np.geomspace(1e-300, 1 / 64, 2000)[:-1], np.linspace(1 / 64, 0.5, 200)])
         slopes, rates = slope(t), 1.0 / curvature(t)
+        known = ~np.isnan(slopes)  # code may fail where t is beyond what a square of it can be
+        t, slopes, rates = t[known], slopes[known], rates[known]
         for at, before, after in kinks:
             k = np.searchsorted(t, at)
             t = np.concatenate([t[:k], [at, at], t[k:]])
@@ -75,16 +77,16 @@ class Half:
         todo = np.arange(len(s))
         for _ in range(64):
             at = np.maximum(t[todo], TINY)
-            rate = 1.0 / self.curvature(at)
+            curvature = self.curvature(at)
             miss = self.slope(at) - s[todo]
             low[todo] = np.where(miss < 0.0, at, low[todo])
             high[todo] = np.where(miss < 0.0, high[todo], at)
-            following = at - miss * rate
-            outside = ~((following >= low[todo]) & (following <= high[todo])) | (rate == 0.0)
-            following = np.where(outside, 0.5 * (low[todo] + high[todo]), following)
-            noise = 2 * EPS * (at + np.abs(s[todo] * rate))
+            following = at - miss / curvature
+            outside = ~((following >= low[todo]) & (following <= high[todo])) | np.isinf(curvature)
+            settled = np.abs(miss) <= 2 * EPS * (at * curvature + np.abs(s[todo]))
+            following = np.where(outside, np.where(settled, at, 0.5 * (low[todo] + high[todo])), following)
             t[todo] = following
-            todo = todo[(np.abs(following - at) > noise) & (high[todo] - low[todo] > EPS * at)]
+            todo = todo[~settled & (high[todo] - low[todo] > EPS * at)]
             if len(todo) == 0:
                 break
         return t
