@@ -42,12 +42,28 @@ def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy
             clock.run(lambda source=source, kept=candidates: kept.extend(source()), share=share)
         found = _first_valid(entropy, opened, candidates, deadline)
         if found is not None:
+            for face in entropy.faces():
+                if not _holds_at(entropy, found, face, deadline):
+                    end = ", ".join(f"{name} = {value}" for name, value in face.items())
+                    why = f"no one form for the whole range: {entropy.user(found)} does not hold at {end}"
+                    return None, Fact("inverse", None, "sampled", why)
             exact = _is_identity(entropy, opened, found, deadline)
             checked = len(_places(entropy)) * len(entropy.points[:4])
             evidence = f"q(-h'(t)) = t checked at {checked} points to 25 digits"
             evidence += ", and -h'(q(s)) = s holds identically" if exact else ""
             return found, Fact("inverse", entropy.user(found), "proved" if exact else "sampled", evidence)
     return None, Fact("inverse", None, "sampled", "no closed form found within the deadline: inverted numerically")
+
+
+def _holds_at(entropy: Entropy, found: sympy.Expr, face: dict[str, sympy.Expr], deadline: Deadline) -> bool:
+    """Whether the inverse of a family is that of the member at a closed end of its range, too."""
+    try:
+        member = entropy.at_face(face, deadline)
+        there = found.subs({p.symbol: face[p.name] for p in entropy.parameters if p.name in face})
+        slope = member.opened(-sympy.diff(member.h, member.t))
+        return len(member.pieces) == 1 and deadline.run(_valid, member, slope, member.opened(there), share=0.1)
+    except Exception:  # also StepTimeout: then it is not known
+        return False
 
 
 def _is_identity(entropy: Entropy, slope: sympy.Expr, found: sympy.Expr, deadline: Deadline) -> bool:

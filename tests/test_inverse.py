@@ -216,3 +216,17 @@ def test_the_inverse_of_tsallis_is_proved_over_any_range():
         family = fysym.compile("(t - t**alpha)/(alpha*(alpha - 1))", params={"alpha": span}, deadline=60)
         fact = family.fact("inverse")
         assert fact is not None and fact.status == "proved"
+
+
+@pytest.mark.parametrize(
+    ("h", "ranges", "holds"),
+    [
+        ("t*(1-t)*(1+c*t)", {"c": "-1/2 <= c <= 1"}, False),  # 0 at c = 1, where it is sqrt(3*s + 3)/3
+        ("(t-t**a)/(a*(a-1))", {"a": "a >= 1"}, False),  # Shannon's is another form
+        ("(t-t**a)/(a*(a-1))", {"a": "a >= 3/2"}, True),
+    ],
+)
+def test_the_inverse_of_a_family_holds_at_the_closed_ends_of_its_ranges(h, ranges, holds):
+    family = fysym.compile(h, params=ranges)
+    assert (family.inverse is not None) == holds
+    assert holds or "does not hold at" in family.fact("inverse").evidence
