@@ -356,3 +356,158 @@ def test_what_only_separable_entropies_have() -> None:
     assert norm.smoothness is norm.slopes is norm.twice_differentiable is None
     with pytest.raises(fysym.UnsupportedError, match="separable"):
         norm.certificate()
+
+
+# The range of u, many classes, and slopes that are infinite at the vertices
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "message"),
+    [
+        ("-u**2", "t**2 - t/2", "wrong sign"),  # u is negative at the uniform distribution
+        ("-u**(3/2)", "t**2 - t/2", "not a real number"),
+        ("-sqrt(u**2)", "t**2 - t/2", "wrong sign|not a real number"),
+        ("sqrt(1 - u/4)", "t + t*(1 - t)", "wrong sign"),
+        ("1 - u**(1/2)", "t**(3/2)", "positive direction"),  # with many classes only
+        ("exp(-u)", "t**2 - t/2", "positive direction"),
+        ("exp(u)", "t + t*(1 - t)", "positive direction"),
+    ],
+)
+def test_what_fails_for_some_number_of_classes_is_refused(outer: str, inner: str, message: str) -> None:
+    with pytest.raises(fysym.NotConcaveError, match=message):
+        fysym.compile_composite(outer, inner)
+
+
+def test_a_witness_of_many_classes_is_one() -> None:
+    with pytest.raises(fysym.NotConcaveError, match="times") as caught:
+        fysym.compile_composite("1 - u**(1/2)", "t**(3/2)")
+    p = np.array(caught.value.witness)
+    z = np.where(p == p.max(), 1.0, -1.0 / (len(p) - 1))
+    u, along = (p**1.5).sum(), 1.5 * (p**0.5 * z).sum()
+    bend = 0.75 * (p**-0.5 * z**2).sum()
+    assert p.sum() == pytest.approx(1, abs=1e-5) and along**2 / (4 * u**1.5) - bend / (2 * u**0.5) > 0
+
+
+def test_the_sup_formula_refutes() -> None:
+    """Prop. 5: H <= margin (1 - max p) for a concave H, and 1 - sqrt(u) reaches 1 where the margin is 3/4."""
+    from fysym.composite import sampling, theory
+    from fysym.deadline import Deadline
+
+    u = theory.ANY_U
+    form, inside = theory.form(1 - sympy.sqrt(u), T ** sympy.Rational(3, 2), Deadline(10))
+    assert inside.margin / 2 == sympy.Rational(3, 4)
+    assert "Prop. 5" in sampling.worst(form, sympy.Rational(1, 5)).problem
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "margin"),
+    [
+        ("-u", "t**2 - t/2", 2),
+        ("-u", "t*log(t) + t", sympy.oo),
+        ("u", "-t*log(t)", sympy.oo),
+        ("u - u**2/4", "t + t*(1 - t)/2", sympy.Rational(1, 2)),
+    ],
+)
+def test_u_may_be_negative_or_bounded(outer: str, inner: str, margin: sympy.Expr) -> None:
+    reg = fysym.compile_composite(outer, inner)
+    assert reg.fact("strictly_concave").status == "proved" and reg.margin == margin
+    p = reg.predict(THETA)
+    assert np.abs(p.sum(axis=1) - 1).max() <= 1e-14
+    if outer == "-u":
+        np.testing.assert_allclose(p, fysym.compile(f"-({inner})").predict(THETA), rtol=0, atol=1e-14)
+
+
+STEEP = {
+    ("sqrt(1 - u)", "t**2"): ("faces", lambda p: np.sqrt(2 * p * (1 - p))),
+    ("(1 - u**2)**(1/2)", "t**2"): ("faces", lambda p: np.sqrt(1 - (1 - 2 * p * (1 - p)) ** 2)),
+    ("(1 - u) - (1 - u)*log(1 - u)", "t**2"): ("faces", lambda p: (z := 2 * p * (1 - p)) - z * np.log(z)),
+    ("sqrt(1 - u)", "t**3"): ("faces", lambda p: np.sqrt(3 * p * (1 - p))),
+    ("sqrt(u - 1)", "sqrt(t)"): ("dense", lambda p: np.sqrt(np.sqrt(p) + np.sqrt(1 - p) - 1)),
+    ("sqrt(log(u))", "sqrt(t)"): ("dense", lambda p: np.sqrt(np.log(np.sqrt(p) + np.sqrt(1 - p)))),
+}
+
+
+@pytest.mark.parametrize(("outer", "inner"), STEEP)
+def test_slopes_that_are_infinite_at_the_vertices(outer: str, inner: str) -> None:
+    sparsity, h = STEEP[outer, inner]
+    reg = fysym.compile_composite(outer, inner)
+    assert reg.margin == sympy.oo and reg.sparsity == sparsity
+    assert all(fact.status == "proved" for fact in reg.facts) and "zoo" not in repr(reg) + reg.report()
+    assert reg.entropy([0.3, 0.7]) == pytest.approx(h(0.3), rel=1e-14) and reg.entropy([0.0, 1.0]) == 0
+    truth = Reference(reg.outer, reg.inner, 80)
+    theta = np.concatenate([RNG.normal(size=(6, 4)) * [[0.1], [0.5], [2], [10], [30], [100]], [[0, 1000.0, 3, 3]]])
+    p = reg.predict(theta)
+    loss = reg.loss(theta, p.argmax(axis=1))
+    for scores, found, least in zip(theta, p, loss, strict=True):
+        exact, _ = truth.solve(scores.tolist(), [mpmath.mpf(x) for x in found])
+        np.testing.assert_allclose(found, [float(x) for x in exact], rtol=1e-11, atol=1e-16)
+        rest = float(sum(sorted(exact)[:-1]))
+        assert np.sort(found)[:-1].sum() == pytest.approx(rest, rel=1e-11)  # however close to a vertex
+        label = int(found.argmax())
+        assert least == pytest.approx(float(truth.loss(scores.tolist(), exact, label)), rel=1e-11)
+    np.testing.assert_array_equal(reg.predict([[2.0, -np.inf], [np.inf, 1.0]]), [[1, 0], [1, 0]])
+    np.testing.assert_array_equal(reg.jvp([2.0], [1.0]), [0])
+    v, step = RNG.normal(size=4), 1e-6
+    numeric = (reg.predict(theta[1] + step * v) - reg.predict(theta[1] - step * v)) / (2 * step)
+    np.testing.assert_allclose(reg.jvp(theta[1], v), numeric, rtol=1e-4, atol=1e-6)
+    module: dict[str, Any] = {"__name__": "emitted"}
+    exec(compile(reg.source(), "emitted", "exec"), module)
+    module["self_check"]()
+    np.testing.assert_allclose(module["predict"](theta), p, rtol=1e-12, atol=1e-16)
+
+
+def test_however_far_a_score_is_ahead_no_vertex_is_reached() -> None:
+    """sqrt(1 - |p|^2) = sqrt(4 e) for p = (1 - 2e, e, e), whose slope in 2e is the lead: e = 1/(4 lead^2)."""
+    reg = fysym.compile_composite("sqrt(1 - u)", "t**2")
+    for k in (6, 8, 9, 11, 12, 15, 60):
+        lead = 10.0**k
+        np.testing.assert_allclose(reg.predict([lead, 0.0, 0.0]), [1.0, *2 * [0.25 / lead**2]], rtol=1e-11)
+        assert reg.loss([lead, 0.0, 0.0], 0) == pytest.approx(0.5 / lead, rel=1e-11)
+
+
+def test_logarithms_next_to_a_vertex() -> None:
+    reg = fysym.compile_composite("sqrt(log(u))", "sqrt(t)")
+    scores = [1e12, 0.0, 0.0]
+    p = reg.predict(scores)
+    exact, _ = Reference(reg.outer, reg.inner, 120).solve(scores, [mpmath.mpf(x) for x in p])
+    np.testing.assert_allclose(p, [float(x) for x in exact], rtol=1e-11)
+
+
+def test_labels_must_have_a_finite_loss() -> None:
+    with pytest.raises(fysym.UnsupportedError, match="-oo at the vertices"):
+        fysym.compile_composite("log(1 - u)", "t**2")
+
+
+def test_no_fact_is_better_known_than_what_it_rests_on() -> None:
+    reg = fysym.compile_composite("-log(u)", "t**2", assume_concave=True)
+    assert reg.fact("margin").status == reg.fact("sparsity").status == "sampled"
+
+
+# Members at which a formula of the family makes no sense
+
+
+def test_removable_singularities_of_families() -> None:
+    family = fysym.compile_composite(
+        "(u**((1-r)/(1-q)) - 1)/(1-r)", "t**q", params={"q": "q > 0", "r": "r > 0"}
+    )  # of Sharma and Mittal
+    p = np.array([0.5, 0.3, 0.2])
+    shannon = -(p * np.log(p)).sum()
+    assert family.bind(q=0.5, r=1).entropy(p) == pytest.approx(2 * np.log(np.sqrt(p).sum()), rel=1e-14)  # Renyi
+    assert family.bind(q=1, r=2).entropy(p) == pytest.approx(1 - np.exp(-shannon), rel=1e-14)
+    assert family.bind(q=1, r=1).entropy(p) == pytest.approx(shannon, rel=1e-14)
+    renyi = fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "0 < b <= 1"})
+    np.testing.assert_allclose(renyi.bind(b=1).predict(THETA), fysym.catalog.shannon.predict(THETA), rtol=1e-12)
+    with pytest.raises(fysym.UndecidedError, match="no finite limit that was found at b = 1"):
+        fysym.compile_composite("u/(1 - b)**2", "t**b", params={"b": "0 < b <= 1"}).bind(b=1)
+
+
+def test_margins_that_sympy_cannot_solve_for() -> None:
+    family = fysym.compile_composite("-u*(q + exp(q) + 2 + sin(q))", "t**q", params={"q": "q > 1"})
+    try:
+        q = float(family.solve(margin=30)["q"])
+    except fysym.UndecidedError as error:
+        assert "no q was found" in str(error)
+    else:
+        assert q * (q + math.exp(q) + 2 + math.sin(q)) == pytest.approx(30, rel=1e-14)
+    with pytest.raises(fysym.ParameterError, match="every member has margin = 1"):
+        fysym.catalog.norm.solve(margin=1)

@@ -23,9 +23,9 @@ from ..methods import Methods
 from ..parse import parse_expression, shown
 from ..ranges import Range, exact_number, parse_range
 from ..regularizer import Regularizer
+from . import family, theory
 from . import report as reports
-from . import theory
-from .theory import T, U
+from .theory import ANY_U, Form, T, U
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,7 @@ def compile_composite(
 
     def work() -> Composite:
         ranges = {key: parse_range(key, given) for key, given in (params or {}).items()}
-        expressions = [_read(outer, "u", U, ranges), _read(inner, "t", T, ranges)]
+        expressions = [_read(outer, "u", ANY_U, ranges), _read(inner, "t", T, ranges)]
         unused = [key for key in ranges if not any(e.has(_symbol(key, ranges[key])) for e in expressions)]
         if unused:
             raise ParameterError(f"params names {unused[0]!r}, which occurs neither in outer nor in inner")
@@ -108,30 +108,26 @@ class Request:
             value = exact_number(raw)
             if value not in ranges[key]:
                 raise ParameterError(f"{key} = {value} is outside its range: {ranges[key].describe(key)}")
-            symbol = _symbol(key, ranges.pop(key))
-            outer, inner = outer.subs(symbol, value), inner.subs(symbol, value)
+            span = ranges.pop(key)
+            outer, inner = family.at(outer, inner, _symbol(key, span), span, value)
         return replace(self, outer=outer, inner=inner, ranges=ranges)
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """What was found out about a member: sigma, the regularizer of sigma s, s(1), and the facts."""
+    """What was found out about a member: its form, the regularizer of the sum inside, and the facts."""
 
-    sign: int
+    form: Form
     separable: Regularizer
-    at_one: sympy.Expr
     facts: tuple[Fact, ...]
 
 
 def _compiled(request: Request, clock: Deadline) -> Composite:
     if request.ranges:
         return Composite(request, None)
-    at_one = theory.ends(request.inner)
-    # a constant does not change the loss; without it H is 0 at the vertices
-    request = replace(request, outer=sympy.expand_log(request.outer) - request.outer.subs(U, at_one))
-    sign, separable = theory.separable(request.inner, clock)
-    facts = theory.facts(request.outer, request.inner, at_one, sign, separable, request.assume_concave, clock)
-    return Composite(request, Derivation(sign, separable, at_one, tuple(facts)))
+    form, separable = theory.form(request.outer, request.inner, clock)
+    facts = theory.facts(form, separable, request.assume_concave, clock)
+    return Composite(replace(request, outer=form.outer, inner=form.inner), Derivation(form, separable, tuple(facts)))
 
 
 class Composite(Methods):
@@ -159,7 +155,11 @@ class Composite(Methods):
 
     @property
     def outer(self) -> sympy.Expr:
-        """G in u, less a constant so that H is 0 at the vertices."""
+        """G in u, less a constant so that H is 0 at the vertices.
+
+        Where the u that was given is not always positive, or G' is infinite at the vertices, u is its distance from
+        its value there.
+        """
         return self.request.outer
 
     @property
@@ -195,7 +195,7 @@ class Composite(Methods):
 
     @functools.cached_property
     def _family_facts(self) -> tuple[Fact, ...]:
-        return tuple(theory.family(self.request))
+        return tuple(family.facts(self.request))
 
     def fact(self, name: str) -> Fact | None:
         """The fact of that name, or None where it is undetermined."""
@@ -252,7 +252,8 @@ class Composite(Methods):
 
     def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
         """The parameter value at which the margin is the one wanted: solve(margin=2), exactly."""
-        return theory.solve(self, wanted)
+        clock = Deadline(self.request.seconds)
+        return _guarded(lambda: family.solve(self.request, wanted), clock)
 
     # Numbers
 
@@ -264,14 +265,20 @@ class Composite(Methods):
 
     @functools.cached_property
     def _kernel(self) -> Any:
+        from sympy.codegen import rewriting
+
         from .. import fast
         from ..runtime.composite import CompositeKernel, Functions, problem
 
-        found = self._derived
+        found, form = self._derived, self._derived.form
         margin = float("inf") if self.margin is None else float(self.margin)
-        forms = [sympy.lambdify(U, sympy.diff(self.outer, U, k), "numpy") for k in range(3)]
+        # log(1 + u) as log1p: u may be tiny where it is measured from the vertices
+        forms = [
+            sympy.lambdify(U, rewriting.optimize(sympy.diff(self.outer, U, k), [rewriting.log1p_opt]), "numpy")
+            for k in range(3)
+        ]
         inner = [sympy.lambdify(T, sympy.diff(self.inner, T, k), "numpy") for k in range(2)]
-        functions = Functions(found.separable, found.sign, forms, inner, float(found.at_one), margin)
+        functions = Functions(found.separable, form.sign, forms, inner, float(form.at_one), margin)
         wrong = problem(functions)
         if wrong:
             raise UndecidedError(
@@ -280,6 +287,8 @@ class Composite(Methods):
             )
         program = found.separable.derivation.program
         assert program is not None
+        if form.steepness.is_infinite:
+            return CompositeKernel(functions, reports.STEEP)
         return CompositeKernel(functions, fast.composite_kernel(program, functions, self.outer, self.inner))
 
     def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
@@ -334,7 +343,7 @@ class Composite(Methods):
 
         found = self._derived
         entropy = emitter.Entropy(
-            self.outer, U, self.inner, T, found.sign, float(found.at_one),
+            self.outer, U, self.inner, T, found.form.sign, float(found.form.at_one),
             float("inf") if self.margin is None else float(self.margin),
         )  # fmt: skip
         program = found.separable.derivation.program

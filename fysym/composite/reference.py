@@ -116,14 +116,11 @@ class Reference:
         raise ArithmeticError("Newton's method did not end")
 
     def loss(self, scores: Sequence[float], p: Sequence[Any], label: int) -> Any:
-        """sum_j theta_j (p_j - y_j) + H(p) - H(y)."""
+        """sum_j theta_j (p_j - y_j) + H(p), as H is 0 at the vertices."""
         ctx = self.ctx
         with ctx.workdps(self.digits):
-            at_y = truth.evaluate(
-                self.outer[0], {U: truth.evaluate(self.inner[0], {T: ctx.one}, self.digits)}, self.digits
-            )
             moves = ctx.fsum(ctx.mpf(x) * (t - int(j == label)) for j, (x, t) in enumerate(zip(scores, p, strict=True)))
-            return moves + self.g(0, p) - at_y
+            return moves + self.g(0, p)
 
 
 def rows(outer: sympy.Expr, inner: sympy.Expr, dtype: Any) -> list[Row]:

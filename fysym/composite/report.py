@@ -20,6 +20,8 @@ RULE = (
     "\nwhere $v$ is the sum inside, or minus it, whichever is concave, and $H = F(v)$."
 )
 
+STEEP = "w is infinite at the vertices"  # why there is no compiled kernel
+
 
 def line(reg: Composite) -> str:
     """One line: the entropy, its margin and sparsity, and how its concavity is known."""
@@ -60,7 +62,9 @@ def document(reg: Composite) -> Document:
         program = reg.separable.derivation.program
         assert program is not None
         inside = f"v: {reg.separable.h} summed; its threshold: {program.solver}"
-        compiled = f"compiled kernels: {fast.describe_composite(program)}"
+        assert reg.derivation is not None
+        steep = reg.derivation.form.steepness.is_infinite
+        compiled = f"compiled kernels: {f'none, {STEEP}' if steep else fast.describe_composite(program)}"
         prediction.items.extend(Sentence((words,)) for words in (inside, compiled))
     title = f"Entropy{f' {printable(reg.name)}' if reg.name else ''}"
     return Document(title, [*sections, prediction])

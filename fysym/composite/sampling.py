@@ -2,46 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import sympy
 
 from .. import truth
 from ..accuracy import SHARES
 
+if TYPE_CHECKING:
+    from .theory import Form
 
-def worst(outer: sympy.Expr, inner: sympy.Expr, sign: int) -> tuple[float, tuple[float, ...]]:
-    """The largest F'' sum_j (v'_j - mean)^2 / |v''_j| / F' over sampled p, mean under the weights 1/|v''|, and its p.
 
-    H is strictly concave on the tangent space at p exactly where F' > 0 and this is less than 1. Also larger than 1
-    where F' is not positive or something is not a number.
+MOST = 10**6  # classes
+FEW = 12  # values of p that are written out
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The p at which H is closest to not being concave: p_j = values[j], counts[j] times. `problem` is what fails."""
+
+    values: tuple[float, ...]
+    counts: tuple[int, ...]
+    problem: str
+    most: int = MOST
+
+    @property
+    def p(self) -> tuple[float, ...]:
+        return tuple(x for x, k in zip(self.values, self.counts, strict=True) for _ in range(k))
+
+    @property
+    def words(self) -> str:
+        """(0.5, 0.25, 0.25), or 0.5 once and 0.0005 1000 times."""
+        if sum(self.counts) <= FEW:
+            return f"({', '.join(f'{x:.6g}' for x in self.p)})"
+        parts = zip(self.values, self.counts, strict=True)
+        return "(" + ", ".join(f"{x:.6g}" + (f" {k} times" if k > 1 else "") for x, k in parts) + ")"
+
+
+def points() -> Iterator[tuple[Any, Any]]:
+    """Values of p (n, k) and how often each occurs: random ones of few classes, then some large and many small."""
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 4, 6, 10, 30):
+        p = np.concatenate([rng.dirichlet(np.full(d, a), size=300) for a in (0.2, 1.0, 5.0)])
+        p = np.maximum(p, 1e-6)
+        yield p / p.sum(axis=1, keepdims=True), np.ones((len(p), d))
+    shares = np.concatenate([np.geomspace(1e-4, 0.5, 60), 1.0 - np.geomspace(1e-4, 0.5, 60)])
+    sizes = np.unique(np.geomspace(1, MOST, 49).round().astype(np.int64))
+    for many in sizes:
+        for few in (1, 2, 5, 20):
+            share = shares[shares / few > (1.0 - shares) / many]
+            values = np.stack([share / few, (1.0 - share) / many], axis=1)
+            values = np.concatenate([values, np.full((1, 2), 1.0 / (few + many))])
+            yield values, np.broadcast_to([few, many], values.shape)
+
+
+def worst(form: Form, margin: sympy.Expr | None) -> Worst:
+    """Where the largest F'' sum_j (v'_j - mean)^2 / |v''_j| / F' is, mean under the weights 1/|v''|.
+
+    H is strictly concave on the tangent space at p exactly where F' > 0 and this is less than 1. Then
+    H(p) <= margin (1 - max p), too (Prop. 5).
     """
     from .theory import T, U
 
-    slope, curve, s = (sympy.lambdify(T, sympy.diff(inner, T, k), "numpy") for k in (1, 2, 0))
-    first, second = (sympy.lambdify(U, sympy.diff(outer, U, k), "numpy") for k in (1, 2))
-    rng = np.random.default_rng(0)
-    found: tuple[float, tuple[float, ...]] = (-np.inf, (0.5, 0.5))
-    for d in (2, 3, 4, 6, 10, 30):
-        shares = [rng.dirichlet(np.full(d, a), size=300) for a in (0.2, 1.0, 5.0)]
-        lead = np.linspace(1.0 / d, 0.9999, 200)[:, None]
-        shares.append(np.concatenate([lead, np.repeat((1.0 - lead) / (d - 1), d - 1, axis=1)], axis=1))
-        p = np.concatenate(shares)
-        p = np.maximum(p, 1e-6)
-        p /= p.sum(axis=1, keepdims=True)
+    sign = form.sign
+    slope, curve, s = (sympy.lambdify(T, sympy.diff(form.inner, T, k), "numpy") for k in (1, 2, 0))
+    first, second, value = (sympy.lambdify(U, sympy.diff(form.outer, U, k), "numpy") for k in (1, 2, 0))
+    bound = np.inf if margin is None else float(margin)
+    closest, found, tried, failed = -np.inf, Worst((0.5,), (2,), ""), 0, 0
+    for p, counts in points():
         with np.errstate(all="ignore"):
-            u = (s(p) + 0.0 * p).sum(axis=1)
-            weight = 1.0 / np.abs(curve(p) + 0.0 * p)
+            u = (counts * (s(p) + 0.0 * p)).sum(axis=1)
+            weight = counts / np.abs(curve(p) + 0.0 * p)
             v = sign * slope(p) + 0.0 * p
             mean = (weight * v).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
-            share = (second(u) + 0.0 * u) * (weight * (v - mean) ** 2).sum(axis=1) / (sign * first(u) + 0.0 * u)
-            share = np.where(np.isfinite(share) & (sign * first(u) + 0.0 * u > 0.0), share, np.inf)
-        # of those that fail, the one farthest from the boundary
-        at = int(np.argmax(np.where(share > 1.0, p.min(axis=1), -1.0) if (share > 1.0).any() else share))
-        if share[at] > found[0]:
-            found = float(share[at]), tuple(float(f"{x:.6g}") for x in p[at])
-        if found[0] > 1.0:
-            break
+            rate = sign * first(u) + 0.0 * u
+            share = (second(u) + 0.0 * u) * (weight * (v - mean) ** 2).sum(axis=1) / rate
+            over = (value(u) + 0.0 * u) / ((1.0 - p.max(axis=1)) * bound)
+            share = np.where(rate <= 0.0, np.inf, share)
+        tried, failed = tried + len(p), failed + int(np.isnan(share).sum())
+        for measure, limit, what in (
+            (share, 1.0, "its Hessian has a positive direction"),
+            (over, 1.0 + 1e-9, f"H exceeds (1 - max p) times {margin}, the margin at a vertex (Prop. 5),"),
+        ):
+            bad = measure > limit
+            if bad.any():  # of those that fail, the one farthest from the boundary
+                at = int(np.argmax(np.where(bad, p.min(axis=1), -1.0)))
+                return _at(p[at], counts[at], what)
+        at = int(np.argmax(np.where(np.isnan(share), -np.inf, share)))
+        if share[at] > closest:
+            closest, found = share[at], _at(p[at], counts[at], "")
+    if 2 * failed > tried:
+        raise ArithmeticError("no numbers at most p")
     return found
+
+
+def _at(p: Any, counts: Any, problem: str) -> Worst:
+    return Worst(tuple(float(f"{x:.6g}") for x in p), tuple(int(k) for k in counts), problem)
 
 
 def checks(outer: sympy.Expr, inner: sympy.Expr) -> list[tuple[list[float], list[float], float]]:

@@ -15,6 +15,7 @@ from .arrays import as_rows, back, back_batch, like, proportions, quiet, targets
 EPS = 2.0**-52
 MANY = 2**18  # entries that are worked on at a time
 LARGE = 4.0  # w beyond which the loss is not split
+CLOSE = 0.05  # a distance from a vertex
 
 
 class Functions:
@@ -31,14 +32,30 @@ class Functions:
         """sum_j s(p_j)."""
         row, column = np.nonzero(p)
         positive = p[row, column]
-        return np.bincount(row, np.where(positive >= 1.0, self.at_one, self.inner[0](positive)), minlength=len(p))
+        terms = np.where(positive >= 1.0, self.at_one, self.inner[0](positive))
+        if self.at_one == 0.0:  # u is small next to a vertex, and 1 - p is what the other classes have
+            here = np.flatnonzero(positive > 1.0 - CLOSE)
+            others = np.array(p[row[here]])
+            others[np.arange(len(here)), column[here]] = 0.0
+            terms[here] = self.next_to_one(others.sum(axis=1))
+        return np.bincount(row, terms, minlength=len(p))
+
+    def next_to_one(self, e: Any) -> Any:
+        """s(1 - e) where s(1) = 0: minus the integral of s' from 1 - e to 1."""
+        covalue = self.separable._module.F.covalue
+        if covalue is not None:
+            return np.where(e > 0.0, -covalue(np.maximum(e, 1e-300)), 0.0)
+        places, shares = np.polynomial.legendre.leggauss(8)
+        slopes = self.inner[1](1.0 - e[:, None] * (0.5 + 0.5 * places)) + 0.0 * e[:, None]
+        return -0.5 * e * (slopes * shares).sum(axis=1)
 
     def w(self, u: Any) -> Any:
         """F'(v), what the coordinates share."""
         return self.sign * self.outer[1](u) + 0.0 * u
 
     def entropy(self, u: Any) -> Any:
-        return self.outer[0](u) + 0.0 * u
+        """G(u), which is 0 at the vertices."""
+        return np.where(u == self.at_one, 0.0, self.outer[0](u) + 0.0 * u)
 
     def gradient(self, p: Any) -> Any:
         """G'(u) s'(p_j), by limits at 0 and 1 where s' is infinite there."""
@@ -101,10 +118,12 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     w = np.full(n, functions.w(np.array([functions.at_one]))[0])
     classes = np.count_nonzero(x > -np.inf, axis=1)
     # F' lies between its values at a vertex and at the uniform distribution, or else the bracket is widened
-    ends = np.log([w, functions.w(classes * functions.inner[0](1.0 / classes))])
+    uniform = functions.w(np.where(classes > 1, classes * functions.inner[0](1.0 / classes), functions.at_one))
+    ends = np.log([w, uniform])
     low, high, before = ends.min(axis=0) - 1e-3, ends.max(axis=0) + 1e-3, np.full(n, np.inf)
+    w = np.where(np.isfinite(w), w, np.where(classes > 1, uniform, 1.0))
     todo = np.arange(n)
-    for iteration in range(100):
+    for iteration in range(200):
         at = w[todo]
         solved = module.solve_rows(f, x[todo] / at[:, None])
         p[todo] = solved.p
@@ -124,20 +143,74 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         move = miss / rate
         outside = ~((rate > 0.0) & (here + move > lowest) & (here + move < highest))
         outside |= (iteration > 12) & (np.abs(miss) > 0.5 * before[todo])
-        move = np.where(outside, 0.5 * (lowest + highest) - here, move)
+        move = np.where(outside, np.where(highest < np.inf, 0.5 * (lowest + highest) - here, 1.0 + iteration), move)
         before[todo] = np.abs(miss)
         narrow = highest - lowest <= 2 * EPS * (1.0 + np.abs(here))
-        astray = narrow & (np.abs(miss) > 2e-14)
+        rest = 1.0 - solved.p.max(axis=1) if functions.at_one == 0.0 else 1.0  # what the digits of u are lost to
+        astray = narrow & (np.abs(miss) * rest > 2e-14)
         low[todo] -= 1e-3 * astray
         high[todo] += 1e-3 * astray
-        done = (np.abs(miss) <= 2 * EPS) | (narrow & ~astray) | ~np.isfinite(miss)
+        done = (np.abs(miss) <= 2 * EPS) | (narrow & ~astray) | np.isnan(miss) | (classes[todo] < 2)
         cut[todo] = np.where(total > 0.0, solved.u * at, cut[todo])
         w[todo] = np.where(done, at, at * np.exp(move))
         todo = todo[~done]
         if len(todo) == 0:
             break
     p[todo] = np.nan  # rather than a number that is wrong
+    if functions.at_one == 0.0 and np.isfinite([f.slope_low, f.slope_high]).all():
+        near = np.flatnonzero((p.max(axis=1) > 1.0 - CLOSE) & (classes > 1))
+        p[near], w[near] = polished(functions, x[near], p[near])
     return p, w, cut
+
+
+def polished(functions: Functions, x: Any, p: Any) -> tuple[Any, Any]:
+    """p and w next to a vertex that is not reached, by Newton's method for log p: x / w has not the digits there.
+
+    With k the largest class, x_j + w D_j = 0 on the support, where D_j = s'(p_j) - s'(p_k). In a step dp, with
+    E = sum_j dp_j and Z = sum_j D_j dp_j, w changes by G'' Z and D_j by s''(p_j) dp_j + s''(p_k) E.
+    """
+    f = functions.separable._module.F
+    rows, top = np.arange(len(p)), x.argmax(axis=1)
+    lost = np.array(x)
+    lost[rows, top] = -np.inf
+    best = lost.argmax(axis=1)  # l
+    others = np.where((lost == lost.max(axis=1)[:, None]) & (p.max(axis=1) >= 1.0)[:, None], EPS / 4.0, p)
+    others[rows, top] = 0.0
+    w = np.ones(len(p))
+    for _ in range(60):
+        rest = others.sum(axis=1)
+        p = np.array(others)
+        p[rows, top] = 1.0 - rest
+        u = functions.u(p)
+        w, bend = functions.w(u), functions.outer[2](u) + 0.0 * u
+        some = others > 0.0
+        safe = np.where(some, others, 0.5)
+        end, curve = functions.inner[1](1.0 - rest) + 0.0 * rest, w * -(f.curvature(1.0 - rest) + 0.0 * rest)
+        apart = functions.inner[1](safe) + 0.0 * safe - end[:, None]
+        force = w[:, None] * apart
+        soft = np.where(some, 1.0 / (w[:, None] * -(f.curvature(safe) + 0.0 * safe)), 0.0)
+        miss = np.where(some, force * np.log(-x / force), 0.0)
+        # Two linear equations for E and Z. All D are nearly the same: what they share with class l is taken out.
+        lead, m = apart[rows, best], miss[rows, best]
+        off, more = np.where(some, apart - lead[:, None], 0.0), np.where(some, miss - m[:, None], 0.0)
+        sums = (soft, soft * off, soft * off**2, soft * more, soft * off * more)
+        a, o1, o2, n0, n1 = (terms.sum(axis=1) for terms in sums)
+        b, one = a * lead + o1, a * m + n0
+        size = 1.0 + curve * a + bend * (lead * (b + o1) + o2 + curve * (a * o2 - o1**2))
+        total = (one + bend * (lead * o1 * n0 + o2 * one - o1**2 * m - b * n1)) / size
+        along = bend * (lead * one + m * o1 + n1 + curve * (a * n1 - o1 * n0)) / size
+        base = (total - n0 + o1 * along) / a
+        step = soft * (base[:, None] + more - off * along[:, None])
+        behind = x - x[rows, best][:, None]
+        out = (behind < -(w * (-f.slope_low - lead - end))[:, None]) & (step <= -others)
+        others = np.where(out, 0.0, others * np.exp(np.clip(step / safe, -30.0, 2.0)))
+        if (np.abs(step) <= (EPS + 1e-14 * rest)[:, None]).all() and (np.abs(total) <= 1e-14 * rest).all():
+            break
+    rest = others.sum(axis=1)
+    p = np.where((rest > 0.0)[:, None], others, 0.0)  # a vertex, where all that is left has underflown
+    p[rows, top] = np.where(rest > 0.0, 1.0 - rest, 1.0)
+    w = functions.w(functions.u(p))
+    return p, np.where(np.isfinite(w), w, 1.0)
 
 
 def problem(functions: Functions) -> str:
@@ -250,6 +323,7 @@ class CompositeKernel:
         x = np.where(p > 0.0, at * w[:, None], 0.0)
         own = self.functions.separable.jvp(at, x, target=inner_target(target))
         second = self.functions.outer[2](self.functions.u(p)) + 0.0 * w  # of v, too: the sign comes in twice
+        second = np.where(np.isfinite(second), second, 0.0)  # infinite at a vertex, which does not move
         return at, own, (second / w**2) / (w**2 - second * (x * own).sum(axis=1) / w)
 
     @quiet
