@@ -393,7 +393,8 @@ def climb(f: Any, rows: Rows, at: Any) -> tuple[Any, Any, Any]:
     """The threshold and the prediction of each row from the left of the root, where q is convex: Newton's method never
     overshoots, and needs no bracket. Also which rows are left because that takes too long."""
     cut = f.slope_low - f.anchor
-    last = max(shortest_step(f), 4 * EPS * f.rise_high)
+    least = 4 * EPS * f.rise_high
+    last = max(shortest_step(f), least)
     rate = 0.5 * (1.0 + f.curvature_high / f.rise_high)
     u, live = at.copy(), np.ones(len(at), bool)
     for _ in range(16):
@@ -409,12 +410,15 @@ def climb(f: Any, rows: Rows, at: Any) -> tuple[Any, Any, Any]:
             w[dead] = 0.0
         over, total = rows.sums(p) - 1.0, rows.sums(w)
         step = over / total
-        live &= ~((np.abs(step) <= last) & (np.abs(over) <= 1e-7))  # where q is steep a short step is no sign
-        if not live.any():
+        small = np.abs(over) <= 1e-7  # where q is steep a short step is no sign
+        moving = live & ~(small & (np.abs(step) <= least))
+        if not moving.any():
+            live = moving
             break
+        live = moving & ~(small & (np.abs(step) <= last))
         if 0.5 < rate < 1.0:  # q is all but a power, and that root of the sum all but a line: less than its step
             step *= (1.0 + over) / (1.0 + rate * over)
-        u[live] += step[live]
+        u[moving] += step[moving]
     # The last step is taken in p itself. The largest probability enters through its complement.
     largest = p[rows.top]
     p[rows.top] = 0.0
