@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import truth
+from .errors import UnsupportedError
 from .reference import Reference
 
 # Probabilities that rows are built around; the float32 ones stay inside its range.
@@ -18,6 +19,8 @@ TINY = {
     np.float32: (1e-30, 1e-9, 1e-6, 1e-3),
 }
 SHARES = ((1, 1), (3, 1), (1, 2, 5), (4, 3, 2, 1), (70, 20, 9, 1), (1,) * 7, (997, 1, 1, 1), (40, 30, 20, 6, 3, 1))
+# Rows with a larger total, which need as many classes, take too long to be built.
+MOST_TOTAL = 1000
 # Relative errors are stated for probabilities above this, where the scores determine them that well.
 SMALL = 1e-12
 
@@ -54,7 +57,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What was measured: one Measurement for each target, precision and function."""
+    """What was measured: one Measurement for each target, function, and precision that scores fit into."""
 
     measurements: tuple[Measurement, ...]
     rows: int
@@ -105,6 +108,7 @@ class Row:
     loss_unit: Any
 
 
+@np.errstate(all="ignore")
 def rows(derivation: Any, dtype: Any) -> list[Row]:
     """Rows over the whole range: tiny and ordinary probabilities, scores at the cut-off and at the margin."""
     found = []
@@ -119,8 +123,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
             exact[-1] = 1 - reference.ctx.fsum(exact[:-1])
             exact = placed(exact, domain, 40)
             scores = [reference.slope(x) if x > domain.low else reference.low for x in exact]
-        with np.errstate(all="ignore"):
-            theta = [dtype(float(x)) for x in scores]
+        theta = [dtype(float(x)) for x in scores]
         if not np.isfinite(theta).all():
             continue
         found.append(_row(reference, theta, exact))
@@ -131,8 +134,8 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
                 moved[j] = np.nextafter(theta[j], dtype(towards))
                 found.append(_row(reference, moved, exact))
     first = references[20, 20]
-    if first.ctx.isfinite(first.high - first.low) and domain.total == 1:
-        margin = dtype(float(first.high - first.low))
+    margin = dtype(float(first.high - first.low))
+    if np.isfinite(margin) and domain.total == 1:
         for gap in (margin, np.nextafter(margin, dtype(0)), margin * dtype(0.999)):
             found.append(_row(first, [gap, dtype(0), dtype(0)], None))
     return found
@@ -140,8 +143,10 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
 
 def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     """Scores, their true prediction, and how far from it code may be: what an emitted module checks itself with."""
+    found: list[tuple[list[float], list[float], float]] = []
+    if (derivation.entropy.domain.total or 0) > MOST_TOTAL:
+        return found
     reference = Reference(derivation.entropy, derivation.theory)
-    found = []
     for parts in SHARES[:5]:
         p = placed([reference.ctx.mpf(part) / sum(parts) for part in parts], derivation.entropy.domain)
         theta = [float(reference.slope(t)) for t in p]
@@ -209,20 +214,27 @@ def _row(reference: Reference, theta: list[Any], guess: list[Any] | None) -> Row
 
 def measure(derivation: Any, targets: dict[str, Any]) -> Accuracy:
     """The accuracy of modules with `predict` and `loss`, named by their targets."""
+    domain = derivation.entropy.domain
+    if (domain.total or 0) > MOST_TOTAL:
+        raise UnsupportedError(f"accuracy is measured for totals up to {MOST_TOTAL}, and not on the {domain}")
     return measure_on(lambda dtype: rows(derivation, dtype), targets)
 
 
 def measure_on(rows_of: Callable[[Any], list[Row]], targets: dict[str, Any]) -> Accuracy:
-    """The accuracy on the rows of a precision."""
+    """The accuracy on the rows of each precision that has some: scores may be too large for one."""
     results = []
     count = 0
     for dtype in (np.float64, np.float32):
         known = rows_of(dtype)
         count += len(known)
+        if not known:
+            continue
         for target, module in targets.items():
             results.append(_predictions(known, target, module, dtype))
             if any(np.isfinite(float(row.loss)) for row in known):
                 results.append(_losses(known, target, module, dtype))
+    if not results:
+        raise UnsupportedError("accuracy is not measured: scores of ordinary predictions are too large for a double")
     return Accuracy(tuple(results), count)
 
 

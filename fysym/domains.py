@@ -54,11 +54,16 @@ class Domain:
         """The rule for a prediction, in words."""
         if self.total is None:
             return "p_j = q(theta_j), each coordinate by itself"
-        return f"p_j = q(theta_j - tau), tau so that p sums to {self.total:g}"
+        return f"p_j = q(theta_j - tau), tau so that p sums to {_amount(self.total)}"
 
 
 def _end(number: float) -> str:
     return str(int(number)) if math.isfinite(number) else ("oo" if number > 0 else "-oo")
+
+
+def _amount(total: float) -> str:
+    """A total in words, no two of them in the same."""
+    return str(int(total)) if total.is_integer() and total < 1e16 else repr(total)
 
 
 SIMPLEX = Domain("simplex", 1.0)
@@ -68,17 +73,23 @@ REALS = Domain("reals", None, low=-math.inf, high=math.inf)
 NAMED = {domain.name: domain for domain in (SIMPLEX, CUBE, ORTHANT, REALS)}
 
 
-def budget(k: float) -> Domain:
-    """Vectors in [0, 1]^d that sum to k: marginals of k-subsets where k is a whole number.
+def budget(k: Real | float) -> Domain:
+    """Vectors in [0, 1]^d that sum to k, any positive real number: marginals of k-subsets where k is a whole one.
 
     >>> import fysym
     >>> two = fysym.compile("t*(1 - t)/2", domain=fysym.budget(2))
     >>> two.predict([0.0, 0.25, 0.5, 0.75, 1.0])
     array([0.   , 0.125, 0.375, 0.625, 0.875])
     """
-    if isinstance(k, bool) or not isinstance(k, Real) or not (math.isfinite(k) and k > 0):
-        raise ParameterError(f"a budget must be a positive number, not {k!r}")
-    return SIMPLEX if k == 1 else Domain(f"budget({k:g})", float(k))
+    try:
+        total = float(k) if isinstance(k, Real) and not isinstance(k, bool) else math.nan
+    except OverflowError:
+        total = math.inf
+    if not 0 < total < math.inf:
+        from .parse import shown  # brings SymPy, which `import fysym` must not
+
+        raise ParameterError(f"a budget must be a positive number within the range of a double, not {shown(k)}")
+    return SIMPLEX if total == 1 else Domain(f"budget({_amount(total)})", total)
 
 
 def read(domain: Any) -> Domain:

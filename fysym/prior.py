@@ -6,11 +6,13 @@ Ratios p_j / w_j go up to 1/min(w), so h must be concave as far as that: on [0, 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from . import truth
 from .domains import CUBE, SIMPLEX, Domain
 from .errors import InputError, NotConcaveError, UndecidedError, UnsupportedError
 
@@ -18,21 +20,20 @@ if TYPE_CHECKING:
     from .regularizer import Regularizer
 
 RATIOS = Domain("ratios", None, high=math.inf, partial=True)
+LEAST = 1e-300  # entry of a prior other than 0, for an h that is not concave on all of [0, oo)
 
 
 def call(reg: Regularizer, method: str, theta: Any, y: Any, prior: Any, axis: int) -> Any:
     """predict, loss, grad or value_and_grad of a bound regularizer, with a prior."""
     import numpy as np
 
+    from .runtime import arrays
     from .runtime import prior as runtime
 
     if reg.derivation.entropy.domain != SIMPLEX:
         raise UnsupportedError("a prior needs the simplex, where predictions are probabilities")
-    try:
-        array = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("prior must be an array of positive numbers that sum to 1") from None
-    least = float(np.min(array, where=array > 0.0, initial=1.0))
+    rows = arrays.as_rows(prior, -1, "prior").rows
+    least = float(np.min(rows, where=rows > 0.0, initial=1.0))
     return runtime.call(_entropy(reg, least), method, theta, y, prior, axis)
 
 
@@ -41,15 +42,15 @@ def _entropy(reg: Regularizer, least: float) -> SimpleNamespace:
     known = reg._ratios
     if "whole" not in known:
         try:
-            known["whole"] = _functions(_compiled(reg, sympy.S.One, RATIOS), 1.0)
+            known["whole"] = _functions(reg, _compiled(reg, sympy.S.One, RATIOS), 1.0)
         except (NotConcaveError, UndecidedError, UnsupportedError):
             known["whole"] = None
     if known["whole"] is not None:
         return known["whole"]  # type: ignore[no-any-return]
-    most = sympy.Rational(math.ceil(1000.0 / least), 1000)
+    most = sympy.Rational(math.ceil(1000 / Fraction(max(least, LEAST))), 1000)
     if most not in known:
         try:
-            known[most] = _functions(_compiled(reg, most, CUBE), float(most))
+            known[most] = _functions(reg, _compiled(reg, most, CUBE), float(most))
         except NotConcaveError as error:
             witness = error.witness * most
             raise NotConcaveError(
@@ -58,6 +59,8 @@ def _entropy(reg: Regularizer, least: float) -> SimpleNamespace:
                 witness,
                 error.parameters,
             ) from None
+    if least < LEAST:
+        raise InputError(f"prior contains {least:g}; for this entropy its entries must be 0 or at least {LEAST:g}")
     return known[most]  # type: ignore[no-any-return]
 
 
@@ -68,15 +71,24 @@ def _compiled(reg: Regularizer, most: sympy.Expr, domain: Domain) -> Regularizer
     return compile(reg.h.subs(t, most * t) / most, domain=domain)
 
 
-def _functions(member: Regularizer, most: float) -> SimpleNamespace:
-    """Those of h(most t)/most on the emitted module's interval, as functions of ratios."""
+def _functions(reg: Regularizer, member: Regularizer, most: float) -> SimpleNamespace:
+    """Those of h(most t)/most on the emitted module's interval, as functions of ratios.
+
+    `perspective` is w g(y/w) for two numbers, also where y/w or g(y/w) is too large for a double.
+    """
     module = member._module
     f = module.F
+
+    def perspective(y: float, w: float) -> float:
+        ratio = sympy.Rational(y) / sympy.Rational(w)
+        return float(w * truth.evaluate_reliably(-reg.h, {reg.variable: ratio}))
+
     return SimpleNamespace(
         value=lambda t: most * module.value(f, t / most),
         slope=lambda t: module.slope(f, t / most),
         q=lambda r: most * module.predict_one(f, r),
         weight=lambda t, r: most * module.weights(f, t / most, r),
+        perspective=perspective,
         anchor=f.anchor,
         exponential=None if f.exponential is None or most != 1.0 else f.exponential,
     )

@@ -16,11 +16,14 @@ import time
 
 import pytest
 
+import fysym
 from fysym import cli
 from fysym.catalog import ENTRIES
 from fysym.cli import completion, launch, main, terminal
+from fysym.cli.commands import problem
 from fysym.emit import TARGETS
 
+FACT = ("value", "number", "status", "evidence")
 TSALLIS = ["(t - t**alpha)/(alpha*(alpha - 1))", "--where", "alpha > 1"]
 
 
@@ -103,6 +106,18 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "def predict" in json.loads(capsys.readouterr().out)["source"]
 
 
+def test_numbers_beyond_a_double_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["margin", "t*(1-t)*10**400", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["margin"] == data["value"] == str(2 * 10**400)
+    assert data["number"] is None
+    assert main(["check", "t*(1-t)*10**400", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["facts"]["margin"] == {k: v for k, v in data.items() if k in FACT}
+    undecided = problem(fysym.UndecidedError("open", (0.5, float("inf"))))
+    assert undecided["interval"] == [0.5, None]
+    assert problem(fysym.UndecidedError("open"))["interval"] is None
+
+
 @pytest.mark.parametrize(
     ("entropy", "code", "expected"),
     [
@@ -161,6 +176,15 @@ def test_compare_measures_and_goes_on_after_a_refusal(capsys: pytest.CaptureFixt
         (["emit", "gini", "-o", "/nowhere/at/all.py"], 2, "cannot be written"),
         (["gini", "--domain", "circle"], 2, "circle"),
         (["gini", "--domain", "budget(1.2.3)"], 2, "budget(2)"),
+        (["gini", "--domain", "budget(0)"], 2, "budget(2)"),
+        (["gini", "--domain", "budget(1e999999999)"], 2, "budget(2)"),
+        (["gini", "--domain", ""], 2, "there is no domain ''"),
+        (["norm", "--domain", ""], 2, "leave --domain out"),
+        (["tsallis", "--set", "alpha=2", "--set", "alpha=3"], 2, "alpha is given more than once; write one --set"),
+        (["compare", "tsallis", "--where", "alpha>1", "--where", "alpha<3"], 2, "alpha is given more than once"),
+        (["margin", "poisson"], 2, "a margin is not applicable on the orthant: coordinates do not compete"),
+        (["margin", "gini", "--domain", "cube"], 2, "a margin is not applicable on the cube"),
+        (["emit", "norm", "--set", "q=2", "--target", "c"], 2, "there is no c code of norm"),
         (["gini", "--deadline", "-1"], 2, "deadline"),
         (["gini", "--deadline", "soon"], 2, "soon"),
         ([], 2, "usage"),
@@ -178,8 +202,29 @@ def test_domains(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "1\n"
     assert main(["gini", "--domain", "budget(2)"]) == 0
     assert "p sums to 2" in capsys.readouterr().out
+    for typed, amount in (("budget( 1/2 )", "0.5"), ("budget(1e-3)", "0.001"), ("budget(2.50)", "2.5")):
+        assert main(["gini", "--domain", typed]) == 0
+        assert f"on the budget({amount}): p_j = q(theta_j - tau), tau so that p sums to {amount};" in (
+            capsys.readouterr().out
+        )
     assert main(["gini", "--domain", "cube"]) == 0
     assert "each coordinate by itself" in capsys.readouterr().out
+
+
+def test_what_does_not_apply_is_not_called_undetermined(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "poisson", "squared", "tsallis", "--no-speed"]) == 0
+    rows = [re.split(r"  +", line) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [
+        ["poisson", "not applicable", "dense", "oo"],
+        ["squared", "not applicable", "not applicable", "1"],
+        ["tsallis", "1/(alpha - 1)", "full", "depends"],
+    ]
+
+
+def test_the_target_that_a_message_names_works(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emit", "norm", "--set", "q=2", "--target", "c"]) == 2
+    advice = capsys.readouterr().err.partition("; use ")[2].split()
+    assert main(["emit", "norm", "--set", "q=2", *advice]) == 0
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -304,6 +349,39 @@ def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch: pytest.MonkeyPat
         terminal.show("a report")
         out.write("what Python flushes when it ends")
     assert (tmp_path / "out").read_text() == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", ["check gini", "emit gini", "--version", "t**2 --json"])
+def test_an_answer_that_cannot_be_written_is_bad_usage(arguments: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m fysym {arguments}"
+    for to, words in ((">/dev/full", "to stdout: No space left on device"), (">&-", "stdout is closed")):
+        done = subprocess.run(["bash", "-c", f"{command} {to}"], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert re.fullmatch(f"fysym: the answer cannot be written.*{words}\n", done.stderr)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_help_that_cannot_be_written() -> None:
+    command = f"{shlex.quote(sys.executable)} -m fysym --help"
+    done = subprocess.run(["bash", "-c", f"{command} >/dev/full"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    done = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[:6]) == (0, "usage:")  # argparse writes it to stderr then
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_pipes_that_nobody_reads_are_quiet() -> None:
+    command = f"{shlex.quote(sys.executable)} -m fysym"
+    for line, code in (
+        ("emit gini | head -0", 0),
+        ("--help | head -0", 0),
+        ("'t**2' 2>/dev/full", 1),
+        ("'t**2' 2>&-", 1),
+    ):
+        script = f"{command} {line}; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", ""), line
 
 
 def test_an_interruption_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,3 +188,17 @@ def test_threads_and_copies_agree(name: str) -> None:
         for p in pool.map(lambda _: reg(name).predict(THETA), range(64)):
             np.testing.assert_array_equal(p, expected)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(reg(name))).predict(THETA), expected)
+
+
+@pytest.mark.parametrize("name", [*REGULARIZERS, "norm", "renyi", "berger_parker"])
+def test_enormous_scores_do_not_warn(name: str) -> None:
+    bound = {"norm": {"q": 2}, "renyi": {"beta": 0.5}, "berger_parker": {}}
+    made = fysym.catalog[name].bind(**bound[name]) if name in bound else reg(name)
+    y = target(name)[0] if name in REGULARIZERS else np.full(5, 0.2)
+    signs = np.array([[1, -1, 0, 0, 1], [1, 1, 1, 1, 1], [-1, -1, -1, -1, -1], [1, -1, -1, -1, 0]])
+    for dtype, large in ((np.float64, 1.7e308), (np.float32, 3.4e38)):
+        rows = (large * signs).astype(dtype)
+        for theta in (*rows, rows):
+            assert (made.loss(theta, np.broadcast_to(y, theta.shape)) >= 0).all()
+            for method in (made.predict, made.threshold, made.conjugate, made.jacobian):
+                method(theta)

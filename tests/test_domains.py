@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fysym
+from fysym.runtime.shared_library import SharedLibrary, compiler
 
 ENTROPIES = {
     "gini": "t*(1 - t)/2",
@@ -191,7 +194,19 @@ def test_edges_of_the_input(domain: str) -> None:
 def test_errors_of_domains_teach() -> None:
     with pytest.raises(fysym.ParameterError, match=r'there is no domain .circle.; the domains are "simplex"'):
         fysym.compile("t*(1 - t)", domain="circle")
-    for k in (0, -1, math.nan, math.inf, "2", True):
+    for k in (
+        0,
+        -1,
+        math.nan,
+        math.inf,
+        "2",
+        True,
+        10**400,
+        Fraction(1, 10**400),
+        Fraction(-1, 2),
+        sympy.oo,
+        sympy.S.Zero,
+    ):
         with pytest.raises(fysym.ParameterError, match="a budget must be a positive number"):
             fysym.budget(k)  # type: ignore[arg-type]
     reg = compiled("gini", "budget 2")
@@ -201,6 +216,58 @@ def test_errors_of_domains_teach() -> None:
         reg.loss([1.0, 2.0, 3.0], 1)
     with pytest.raises(fysym.InputError, match="must sum to 2: the vector sums to 1"):
         reg.loss([1.0, 2.0, 3.0], [1.0, 0.0, 0.0])
+
+
+def test_budgets_are_told_apart_by_their_names() -> None:
+    named = {2.0: "2", Fraction(3, 2): "1.5", sympy.Rational(3, 2): "1.5", sympy.Integer(3): "3"}
+    for k, name in {**named, 1.0000001: "1.0000001", np.float32(0.5): "0.5", 1e300: "1e+300"}.items():
+        assert fysym.budget(k).name == f"budget({name})"
+        assert fysym.budget(k).words.endswith(f"sums to {name}")
+        assert fysym.budget(k).total == float(k)
+    assert fysym.budget(Fraction(3, 2)) == fysym.budget(1.5)
+    assert fysym.budget(sympy.S.One) == fysym.budget(np.int64(1)) == fysym.budget(1.0)
+
+
+@pytest.mark.parametrize("k", [1e-300, 1e-100, 1e-30])
+def test_tiny_totals(k: float) -> None:
+    """One class takes all of it where h'(0) is finite; Shannon's shares are softmax's, and sqrt(t)'s are equal."""
+    theta = np.array([0.3, 0.1, -0.5])
+    softmax = np.exp(theta) / np.exp(theta).sum()
+    for h, shares in {
+        "t*(1 - t)/2": [1.0, 0.0, 0.0],
+        "t - t**(3/2)": [1.0, 0.0, 0.0],
+        "sin(pi*t)": [1.0, 0.0, 0.0],
+        "-t*log(t)": softmax,
+        "-t*log(t) - (1 - t)*log(1 - t)": softmax,
+        "sqrt(t)": np.full(3, 1 / 3),
+    }.items():
+        reg = fysym.compile(h, domain=fysym.budget(k))
+        ways = [reg.predict]
+        if compiler() is not None:
+            ways.append(SharedLibrary(reg.source("c"), reg._module).predict)
+        for predict in ways:
+            np.testing.assert_allclose(predict(theta) / k, shares, rtol=1e-12)
+            np.testing.assert_allclose(predict(np.zeros(4)) / k, 0.25, rtol=1e-12)
+        assert reg.loss(theta, reg.predict(theta)) <= 1e-12 * k
+        with pytest.raises(fysym.InputError, match=f"must sum to {k}: the vector sums to 0"):
+            reg.loss(theta, np.zeros(3))
+
+
+def test_a_total_that_no_row_has_room_for() -> None:
+    for k in (1e6, 1e300):
+        reg = fysym.compile("t*(1 - t)/2", domain=fysym.budget(k))
+        with pytest.raises(fysym.InputError, match=r"a total of 1e\+300|1000000 needs as many classes; theta has 2"):
+            reg.predict([0.3, 0.1])
+        with pytest.raises(fysym.UnsupportedError, match="accuracy is measured for totals up to 1000"):
+            reg.accuracy()
+
+
+def test_accuracy_where_scores_are_too_large_for_float32() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        measured = fysym.compile("-exp(100*t)").accuracy()
+    assert {m.dtype for m in measured} == {"float64"}
+    assert measured.worst.ulps < 8
 
 
 def test_a_total_does_not_cost_small_predictions_their_digits() -> None:

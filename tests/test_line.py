@@ -224,3 +224,13 @@ def test_families_keep_their_domain() -> None:
 def test_there_is_no_certificate_yet() -> None:
     with pytest.raises(fysym.UnsupportedError, match="none for the orthant"):
         compiled("poisson").certificate()
+
+
+def test_where_a_prediction_is_too_large_for_a_double_so_is_its_derivative() -> None:
+    poisson = compiled("poisson")
+    assert poisson.predict([710.0, 0.0]).tolist() == [math.inf, 1.0]
+    assert poisson.jvp([710.0, 0.0], [1.0, 2.0]).tolist() == [math.inf, 2.0]
+    assert poisson.jvp([710.0, 0.0], [-1.0, 0.0]).tolist() == [-math.inf, 0.0]
+    assert poisson.jacobian([710.0, 0.0]).tolist() == [[math.inf, 0.0], [0.0, 1.0]]
+    assert compiled("sinh").jvp([-800.0, 800.0, 0.0], [1.0, 1.0, 1.0]).tolist() == [math.inf, math.inf, 1.0]
+    assert np.isnan(poisson.jvp([math.nan, 0.0], [0.0, 0.0])).tolist() == [True, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.optimize
@@ -115,7 +116,8 @@ def test_what_cannot_have_a_prior_is_refused_with_the_reason() -> None:
     for name in ("fermi_dirac", "sine"):
         with pytest.raises(fysym.NotConcaveError, match="1/min"):
             member(name).predict(THETA, prior=PRIORS)
-    for bad in ([0.5, 0.5], [0.5, 0.5, 0.5, 0.5], [1.5, -0.5, 0, 0], "x", [None] * 4):
+    masked = np.ma.array(PRIORS[0], mask=[False, True, False, False])
+    for bad in ([0.5, 0.5], [0.5, 0.5, 0.5, 0.5], [1.5, -0.5, 0, 0], "x", [None] * 4, masked, PRIORS[0] + 0j, 0.25):
         with pytest.raises(fysym.InputError, match="prior"):
             member("gini").predict(THETA, prior=bad)
     with pytest.raises(fysym.UnsupportedError, match="needs the simplex"):
@@ -125,3 +127,31 @@ def test_what_cannot_have_a_prior_is_refused_with_the_reason() -> None:
     np.testing.assert_array_equal(
         fysym.catalog.tsallis.predict(THETA, prior=PRIORS, alpha=1.5), member("tsallis").predict(THETA, prior=PRIORS)
     )
+
+
+@pytest.mark.parametrize("least", [1e-320, 1e-310, 1e-200, 1e-100])
+def test_tiny_priors(least: float) -> None:
+    """Losses against 60 digits: a class that the prior hardly admits makes ratios that are too large for a double."""
+    theta, prior = [0.2, 0.1, -0.3], [least, 0.5, 0.5]
+    with mpmath.workdps(60):
+        w, x = [mpmath.mpf(a) for a in prior], [mpmath.mpf(a) for a in theta]
+        z = [a * mpmath.exp(b) for a, b in zip(w, x, strict=True)]
+        cross_entropy = float(mpmath.log(sum(z) / z[0]))
+        tau = (sum(a * b for a, b in zip(w, x, strict=True)) - 1) / sum(w)
+        p = [a * (b - tau) for a, b in zip(w, x, strict=True)]  # Gini's, where all classes have a share
+        omega = [sum(q * (q / a - 1) / 2 for q, a in zip(row, w, strict=True)) for row in (p, [1, 0, 0])]
+        half_square = float(sum(a * q for a, q in zip(x, p, strict=True)) - x[0] - omega[0] + omega[1])
+    assert member("shannon").loss(theta, 0, prior=prior) == pytest.approx(cross_entropy, rel=1e-14)
+    assert member("gini").loss(theta, 0, prior=prior) == pytest.approx(half_square, rel=1e-14)
+    loss, grad = member("tsallis").value_and_grad([theta, theta], [0, 1], prior=prior)
+    assert np.isfinite(loss).all() and loss[0] > 1e49
+    np.testing.assert_allclose(grad[0], [-1, *grad[1, 1:] + [1, 0]], rtol=1e-14)
+    with pytest.raises(fysym.NotConcaveError, match="1/min"):
+        member("sine").loss(theta, 0, prior=prior)
+
+
+def test_a_lead_as_large_as_its_prior_is_small() -> None:
+    gini, prior = member("gini"), [1e-200, 0.5, 0.5]
+    assert gini.predict([1e200, 0.0, 0.0], prior=prior).tolist() == [1, 0, 0]
+    assert gini.loss([1e200, 0.0, 0.0], 0, prior=prior) == 0
+    assert gini.loss([3e200, 0.0, 0.0], 1, prior=prior) == pytest.approx(2.5e200, rel=1e-14)  # 3e200 - 1e200/2

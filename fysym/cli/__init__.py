@@ -15,7 +15,7 @@ from typing import Any
 
 from ..emit import TARGETS
 from ..errors import FysymError, NotConcaveError, UndecidedError
-from .terminal import Spinner, paint, painted_report, show
+from .terminal import Spinner, UnwritableError, painted_report, remark, show
 
 EXIT_REFUTED, EXIT_USAGE, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 2, 3, 130
 VERDICTS = {0: "accepted", EXIT_REFUTED: "refuted", EXIT_USAGE: "error", EXIT_UNDECIDED: "undecided"}
@@ -131,7 +131,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     1
     0
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return answered(list(sys.argv[1:] if arguments is None else arguments))
+    except UnwritableError as error:
+        complain(str(error))
+        return EXIT_USAGE
+
+
+def answered(given: Sequence[str]) -> int:
+    """Read a command line and run its command."""
     parser = build_parser()
     if not given:
         parser.print_help(sys.stderr)
@@ -143,6 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser.parse_args(arranged(given))
     except SystemExit as stop:
+        if not stop.code and sys.stdout is not None:
+            show("", end="")  # help is written by now, unless it cannot be
         return int(stop.code or 0)
     if options.version:
         from .. import __version__
@@ -169,7 +179,7 @@ def run(options: argparse.Namespace) -> int:
         complain(str(error))
         return code
     for note in answer.notes:
-        print(f"{paint('fysym:', 'faint', sys.stderr)} {note}", file=sys.stderr)
+        remark(note, "faint")
     if as_json:
         show(_json({"verdict": VERDICTS[answer.code], **answer.data}))
     elif answer.text:
@@ -185,7 +195,7 @@ def exit_code(error: FysymError) -> int:
 
 
 def complain(message: str) -> None:
-    print(f"{paint('fysym:', 'red', sys.stderr)} {message}", file=sys.stderr)
+    remark(message, "red")
 
 
 def arranged(given: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,8 +42,10 @@ def margin(options: argparse.Namespace) -> Answer:
         bound(reg)
     if fact is None:
         why = reg.derivation.theory.undetermined.get("margin", "the margin is undetermined")
+        if inapplicable(reg, "margin"):
+            raise FysymError(f"a margin is {why}")
         return Answer("", {"margin": None, "reason": why}, [why], EXIT_UNDECIDED)
-    text = shown_margin(reg)
+    text = shown_fact(reg, "margin")
     notes = [fact.evidence] if text == "none" else []
     return Answer(text, {"margin": None if text == "none" else text, **as_data(fact)}, notes)
 
@@ -53,7 +56,10 @@ def emit(options: argparse.Namespace) -> Answer:
         close = difflib.get_close_matches(target, TARGETS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"the targets are {', '.join(TARGETS)}"
         raise FysymError(f"there is no target {target!r}; {hint}")
-    source = bound(read(options.entropy, options)).source(target)
+    reg = bound(read(options.entropy, options))
+    if target != "numpy" and hasattr(reg, "separable"):
+        raise FysymError(f"there is no {target} code of {reg.name}, which is not a sum of h(t); use --target numpy")
+    source = reg.source(target)
     data = {"target": target, "source": source}
     if options.output is None:
         return Answer(source.rstrip("\n"), data)
@@ -107,9 +113,7 @@ def compare(options: argparse.Namespace) -> Answer:
             answer.data["entropies"].append({"h": text.strip(), "verdict": verdict, **problem(error)})
             continue
         speed = {} if options.no_speed else _speed(reg)
-        smoothness = getattr(reg, "smoothness", "-")
-        smooth = "depends" if smoothness is None else str(smoothness)
-        row = [_title(text.strip(), options), shown_margin(reg), reg.sparsity or "depends", smooth]
+        row = [_title(text.strip(), options), *(shown_fact(reg, name) for name in ("margin", "sparsity", "smoothness"))]
         rows.append([*row, *([] if options.no_speed else [speed["words"]])])
         answer.data["entropies"].append({**summary(reg), "speed": speed.get("microseconds")})
     answer.text = table(rows)
@@ -142,14 +146,13 @@ def read(text: str, options: argparse.Namespace, loose: bool = False) -> Regular
     _refuse_words(text)
     from ..compiler import compile
     from ..parse import parse_expression
-    from ..ranges import name_in_range
 
     text = ALIASES.get(text, text)
     entry = ENTRIES.get(text)
     present = _names(text) if loose else None
     params: dict[str, Any] = dict(entry.params) if entry else {}
-    params.update({name: span for span in options.where if (name := name_in_range(span)) in (present or {name})})
-    extra = domain_argument(options.domain or (entry.domain if entry else None))
+    params.update({name: span for name, span in ranges(options) if name in (present or {name})})
+    extra = domain_argument(options.domain if options.domain is not None or not entry else entry.domain)
     if getattr(options, "strict", False):
         extra["strict"] = True
     if entry and entry.kind != "separable":
@@ -199,20 +202,31 @@ def assignments(options: argparse.Namespace) -> list[tuple[str, str]]:
         if not equals or not name.isidentifier() or not value:
             raise ParameterError(f"--set {item!r} is not NAME=VALUE; write for example --set alpha=1.5")
         found.append((name, value))
+    _refuse_repeated("--set", [name for name, _ in found])
+    return found
+
+
+def ranges(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The ranges of --where, after the names of their parameters."""
+    from ..ranges import name_in_range
+
+    found = [(name_in_range(span), span) for span in options.where]
+    _refuse_repeated("--where", [name for name, _ in found])
     return found
 
 
 def domain_argument(domain: str | None) -> dict[str, Any]:
     """The domain as the compiler takes it: a name, or budget(k)."""
     from ..domains import budget
+    from ..parse import parse_expression
 
     if domain is None:
         return {}
-    amount = re.fullmatch(r"budget\(\s*([0-9.]+)\s*\)", domain.strip())
+    amount = re.fullmatch(r"budget\((.*)\)", domain.strip())
     try:
-        return {"domain": budget(float(amount[1])) if amount else domain.strip()}
-    except ValueError:
-        raise FysymError(f"{domain} is not a budget; write for example --domain 'budget(2)'") from None
+        return {"domain": budget(parse_expression(amount[1])) if amount else domain.strip()}
+    except FysymError:
+        raise ParameterError(f"{domain} is not a budget; write for example --domain 'budget(2)', or 1/2") from None
 
 
 def bound(reg: Regularizer) -> Regularizer:
@@ -233,12 +247,17 @@ def _refuse_words(text: str) -> None:
         )
 
 
+def _refuse_repeated(option: str, names: list[str]) -> None:
+    """A parameter that is given twice: it is not for us to choose."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{name} is given more than once; write one {option} for it")
+
+
 def _refuse_unknown_values(texts: list[str], options: argparse.Namespace) -> None:
     """Values and ranges that no entropy has a use for."""
-    from ..ranges import name_in_range
-
     present: set[str] = set().union(*map(_names, texts))
-    for name in [*(name for name, _ in assignments(options)), *map(name_in_range, options.where)]:
+    for name, _ in [*assignments(options), *ranges(options)]:
         if name not in present:
             raise ParameterError(f"no entropy here has a parameter called {name}")
 
@@ -272,12 +291,12 @@ def summary(reg: Regularizer) -> dict[str, Any]:
 
 
 def as_data(fact: Any) -> dict[str, Any]:
-    """A fact as plain data; `number` is there where the value is a finite number."""
+    """A fact as plain data; `number` is there where the value is a number within the range of a double."""
     plain = fact.value is None or isinstance(fact.value, (bool, str))
-    finite = not plain and fact.value.is_number and fact.value.is_finite
+    number = float(fact.value) if not plain and fact.value.is_number and fact.value.is_finite else math.inf
     return {
         "value": fact.value if plain else str(fact.value),
-        "number": float(fact.value) if finite else None,
+        "number": number if math.isfinite(number) else None,
         "status": fact.status,
         "evidence": fact.evidence,
     }
@@ -293,7 +312,8 @@ def problem(error: FysymError) -> dict[str, Any]:
         culprit = None if error.culprit is None else str(error.culprit)
         data |= {"witness": str(error.witness), "parameters": parameters, "culprit": culprit}
     elif isinstance(error, UndecidedError):
-        data |= {"interval": error.interval}
+        ends = error.interval
+        data |= {"interval": ends and [end if math.isfinite(end) else None for end in ends]}
     return data
 
 
@@ -303,10 +323,17 @@ def _title(text: str, options: argparse.Namespace) -> str:
     return ", ".join([text, *(f"{name} = {value}" for name, value in assignments(options) if name in present)])
 
 
-def shown_margin(reg: Regularizer) -> str:
-    if reg.margin is None:
-        return "depends"
-    return "none" if reg.margin.is_infinite else str(reg.margin)
+def shown_fact(reg: Regularizer, name: str) -> str:
+    """A fact in a word or two."""
+    value: Any = getattr(reg, name, "-")
+    if value is None:
+        return "not applicable" if inapplicable(reg, name) else "depends"
+    return "none" if name == "margin" and value.is_infinite else str(value)
+
+
+def inapplicable(reg: Regularizer, name: str) -> bool:
+    """Whether a fact is about something that the domain does not have."""
+    return hasattr(reg, "h") and reg.derivation.theory.undetermined.get(name, "").startswith("not applicable")
 
 
 def table(rows: list[list[str]]) -> str:

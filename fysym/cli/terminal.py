@@ -28,12 +28,13 @@ STAGES = {
 }
 
 
-def is_coloured(stream: TextIO) -> bool:
-    """Colour is for terminals, unless NO_COLOR is set or the terminal is a dumb one."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def is_coloured(stream: TextIO | None) -> bool:
+    """Colour is for terminals, unless NO_COLOR is set or the terminal is a dumb one; a closed stream is None."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream is not None and stream.isatty() and not plain
 
 
-def paint(text: str, colour: str, stream: TextIO) -> str:
+def paint(text: str, colour: str, stream: TextIO | None) -> str:
     """The text in a colour, if the stream shows colours.
 
     >>> paint("margin", "bold", sys.stdout)
@@ -42,7 +43,7 @@ def paint(text: str, colour: str, stream: TextIO) -> str:
     return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if is_coloured(stream) else text
 
 
-def painted_report(text: str, stream: TextIO) -> str:
+def painted_report(text: str, stream: TextIO | None) -> str:
     """A report with bold headings and each status in its colour, if the stream shows colours."""
     if not is_coloured(stream):
         return text
@@ -50,26 +51,48 @@ def painted_report(text: str, stream: TextIO) -> str:
     return re.sub(r"\[(proved|certified|sampled|refuted)\]", lambda m: paint(m[0], m[1], stream), text)
 
 
-def show(text: str) -> None:
+class UnwritableError(Exception):
+    """A result cannot be written to stdout."""
+
+
+def show(text: str, end: str = "\n") -> None:
     """Print a result; a reader that has seen enough, such as `head`, is no error."""
+    if sys.stdout is None:
+        raise UnwritableError("the answer cannot be written: stdout is closed")
     try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # Python flushes once more when it ends, into nothing
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(text, end=end, flush=True)
+    except OSError as error:
+        _discard(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            raise UnwritableError(f"the answer cannot be written to stdout: {error.strerror or error}") from None
+
+
+def remark(text: str, colour: str) -> None:
+    """Print a remark to stderr, if that can be written to."""
+    if sys.stderr is None:
+        return
+    try:
+        print(f"{paint('fysym:', colour, sys.stderr)} {text}", file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let all that is still to be written go nowhere: Python flushes once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Spinner:
     """While its block runs: after half a second, the current stage on stderr, if that is a terminal."""
 
     def __init__(self, stream: TextIO | None = None, patience: float = 0.5) -> None:
-        self.stream = stream or sys.stderr
+        self.stream: TextIO | None = stream or sys.stderr
         self.patience = patience
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Spinner:
-        if self.stream.isatty() and os.environ.get("TERM") != "dumb":
+        if self.stream is not None and self.stream.isatty() and os.environ.get("TERM") != "dumb":
             self._thread = threading.Thread(target=self._turn, name="fysym-spinner", daemon=True)
             self._thread.start()
         return self
@@ -80,6 +103,7 @@ class Spinner:
             self._thread.join()
 
     def _turn(self) -> None:
+        assert self.stream is not None
         if self._ended.wait(self.patience):
             return
         turn = 0

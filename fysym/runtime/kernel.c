@@ -1,6 +1,7 @@
 /* Scalar functions, extended to the closed interval from LOW to HIGH and beyond the slopes at its ends. */
 
 #define EPS 2.220446049250313e-16
+#define LATE 40 /* steps after which a search for the threshold is no longer an ordinary one */
 
 static double clamp(double x, double low, double high) { return x < low ? low : (x > high ? high : x); }
 
@@ -82,6 +83,15 @@ static double excess(const row *r, double u, double *scale, double *slope) {
     return parts + whole;
 }
 
+/* Where to halve a bracket; late, by order of magnitude, as the root may be tiny against the first bracket. */
+static double middle(double low, double high, int iteration) {
+    double small = fmax(fmin(fabs(low), fabs(high)), DBL_MIN), large = fmax(fabs(low), fabs(high));
+    double half = 0.5 * low + 0.5 * high;
+    if (iteration <= LATE) return half;
+    if (low < 0.0 && high > 0.0) return 0.0;
+    return large > 4.0 * small ? copysign(sqrt(small) * sqrt(large), half) : half;
+}
+
 /* The threshold, where `count` finite scores, 0 at the rank of `left`, share that. Left of the bracket all that are not
    below 0 have q = 1; at its right end those of a higher rank have q = 1, and all others would have the same q. */
 static void find_threshold(row *r, double left, double count) {
@@ -96,7 +106,7 @@ static void find_threshold(row *r, double left, double count) {
         double f = excess(r, u, &scale, &slope);
         double step = slope > 0.0 ? f / slope : f;
         int usable = slope > 0.0 && slope < 1e280;
-        int collapsed = high - low <= 2 * EPS * fmax(fabs(low), fabs(high));
+        int collapsed = high - low <= EPS * fmax(2.0 * fmax(fabs(low), fabs(high)), DBL_MIN);
         int small = fabs(f) <= 4 * EPS * scale;
         double next;
         r->threshold = r->other = u;
@@ -123,10 +133,10 @@ static void find_threshold(row *r, double left, double count) {
         next = u + (usable ? step : INFINITY);
         if (iteration % 3 == 2) {
             double now = high - low;
-            if ((!NEWTON || iteration > 30) && now > 0.5 * width) next = INFINITY;
+            if (iteration > LATE || (!NEWTON && now > 0.5 * width)) next = INFINITY;
             width = now;
         }
-        u = next > low && next < high ? next : 0.5 * low + 0.5 * high;
+        u = next > low && next < high ? next : middle(low, high, iteration);
     }
 }
 #endif

@@ -12,11 +12,12 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import indicators, row_name, wide
-from .numpy import EPS, NOISE, complement, inside, pieces, predict_one, tangent, value, weights
+from .numpy import EPS, NOISE, TINY, complement, inside, pieces, predict_one, tangent, value, weights
 
 # -- emitted from here --
 
 TOTAL: float | None = None  # of the domain; an emitted module sets it
+LATE = 40  # steps after which a search for the threshold is no longer an ordinary one
 
 
 def solve(f: Any, theta: Any) -> SimpleNamespace:
@@ -31,7 +32,7 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
         p = np.where(np.isnan(s), np.nan, predict_one(f, np.where(np.isnan(s), 0.0, s) - f.anchor))
     else:
         if theta.shape[1] < f.total:
-            raise InputError(f"a total of {f.total:g} needs as many classes; theta has {theta.shape[1]}")
+            raise InputError(f"a total of {f.total:.15g} needs as many classes; theta has {theta.shape[1]}")
         s, tau, p, sure = with_total(f, theta, masked)
     co = np.where(p > 0.5, complement(f, np.where(np.isnan(s), 0.0, s) - f.anchor), 1.0 - p)
     if f.total is not None:  # the last step was taken in p
@@ -109,7 +110,8 @@ def search_total(f: Any, x: Any, total: Any) -> tuple[Any, Any]:
         step = over / np.where(weight > 0.0, weight, 1.0)
         usable = (weight > 0.0) & (weight < 1e280)
         small = np.abs(over) <= 4 * EPS * scale
-        steep = ~small & (high[todo] - low[todo] <= 2 * EPS * np.maximum(np.abs(low[todo]), np.abs(high[todo])))
+        narrow = EPS * np.maximum(2.0 * np.maximum(np.abs(low[todo]), np.abs(high[todo])), TINY)
+        steep = ~small & (high[todo] - low[todo] <= narrow)
         tiny = usable & (np.abs(step) <= 0.5 * EPS * np.abs(u[todo])) & (np.abs(over) <= NOISE * scale)
         done = small | steep | tiny | (iteration == 299)
         if steep.any():  # the sum jumps past the total: a mix of both sides has it
@@ -119,13 +121,25 @@ def search_total(f: Any, x: Any, total: Any) -> tuple[Any, Any]:
         low[todo] = np.where(over > 0.0, u[todo], low[todo])
         high[todo] = np.where(over > 0.0, high[todo], u[todo])
         following = u[todo] + np.where(usable, step, np.inf)
-        outside = ~((following > low[todo]) & (following < high[todo])) | (iteration % 3 == 2 and not f.newton)
-        following = np.where(outside, 0.5 * (low[todo] + high[todo]), following)
+        outside = ~((following > low[todo]) & (following < high[todo]))
+        outside |= iteration % 3 == 2 and (iteration > LATE or not f.newton)
+        following = np.where(outside, middle(low[todo], high[todo], iteration), following)
         todo = todo[~done]
         if len(todo) == 0:
             break
         u[todo] = following[~done]
     return u, p
+
+
+def middle(low: Any, high: Any, iteration: int) -> Any:
+    """Where to halve a bracket; late, by order of magnitude, as the root may be tiny against the first bracket."""
+    half = 0.5 * low + 0.5 * high
+    if iteration <= LATE:
+        return half
+    small = np.maximum(np.minimum(np.abs(low), np.abs(high)), TINY)
+    large = np.maximum(np.abs(low), np.abs(high))
+    mean = np.copysign(np.sqrt(small) * np.sqrt(large), half)
+    return np.where((low < 0.0) & (high > 0.0), 0.0, np.where(large > 4.0 * small, mean, half))
 
 
 def excess_total(f: Any, x: Any, u: Any, total: Any) -> tuple[Any, ...]:
@@ -185,7 +199,7 @@ def jvp_rows(f: Any, solved: Any, v: Any) -> Any:
     """J v with J = diag(w), less w w^T / sum(w) where there is a total."""
     w = inner_weights(f, solved.p, solved.s - f.anchor)
     if f.total is None:
-        return np.where(w == 0.0, 0.0, w * v)
+        return np.where((w == 0.0) | (np.isinf(w) & (v == 0.0)), 0.0, w * v)
     return tangent(w, v)
 
 
@@ -205,15 +219,15 @@ def proportions(given: Any, what: str) -> Any:
         raise InputError(f"{what} must be between 0 and 1: {row_name(row, given.batch)} contains {worst:g}")
     if TOTAL is not None:
         total = rows.sum(axis=1)
-        bad = ~(np.abs(total - TOTAL) <= (1e-6 if given.dtype == np.float64 else 1e-3) * max(1.0, TOTAL))
+        bad = ~(np.abs(total - TOTAL) <= (1e-6 if given.dtype == np.float64 else 1e-3) * TOTAL)
         if bad.any():
             row = int(np.argmax(bad))
-            raise InputError(f"{what} must sum to {TOTAL:g}: {row_name(row, given.batch)} sums to {total[row]:g}")
+            raise InputError(f"{what} must sum to {TOTAL:.15g}: {row_name(row, given.batch)} sums to {total[row]:g}")
     return rows
 
 
 def one_hot(labels: Any, n: int, d: int, batch: tuple[int, ...]) -> Any:
     """A label names the one coordinate that is 1; with a total it cannot name them all."""
     if TOTAL is not None:
-        raise InputError(f"y must be rows of proportions that sum to {TOTAL:g}, not labels")
+        raise InputError(f"y must be rows of proportions that sum to {TOTAL:.15g}, not labels")
     return indicators(labels, n, d, batch)

@@ -45,11 +45,12 @@ def predict_one(f: Any, r: Any) -> Any:
 
 
 def weights(f: Any, p: Any, r: Any) -> Any:
-    """w = q'(r) = 1/g''(p) between the ends and 0 at them."""
+    """w = q'(r) = 1/g''(p) between the ends and 0 at them; where p is too large for a double, so is w."""
     between = (p > f.low) & (p < f.high)
     w = np.zeros_like(p)
-    w[between] = f.weight(inside(p[between]), r[between])
-    return np.minimum(w, LARGEST)
+    w[between] = np.minimum(f.weight(inside(p[between]), r[between]), LARGEST)
+    w[np.isinf(p) & (r > f.slope_low - f.anchor) & (r < f.rise_high)] = np.inf
+    return w
 
 
 def inner_weights(f: Any, p: Any, r: Any) -> Any:

@@ -1,6 +1,7 @@
 """Predictions and losses of Omega(p) = sum_j w_j g(p_j / w_j) on the simplex, for a prior w.
 
-An entropy is a namespace `f` with value, slope, inverse and weight of g on [0, oo), or as far as ratios p_j / w_j go.
+An entropy is a namespace `f` with value, slope, inverse and weight of g on [0, oo), or as far as ratios p_j / w_j go,
+and `perspective`, w g(y/w) of two numbers, for ratios that are too large for a double.
 """
 
 from __future__ import annotations
@@ -91,13 +92,20 @@ def search(f: Any, x: Any, prior: Any) -> tuple[Any, Any]:
     return u, p
 
 
+def value(f: Any, t: Any, w: Any) -> Any:
+    """w g(t/w) of each entry; those that are too large for a double on the way there, one at a time."""
+    found = w * f.value(t / w)
+    for at in zip(*np.nonzero(~np.isfinite(found) & (t > 0.0)), strict=True):
+        found[at] = f.perspective(float(t[at]), float(w[at]))
+    return found
+
+
 def gap(f: Any, solved: Any, y: Any, prior: Any) -> Any:
-    """The loss of each row: sum_j w_j ((s_j a_j - g(a_j)) - (s_j b_j - g(b_j))), a = p/w, b = y/w, each at least 0."""
-    w = np.where(prior > 0.0, prior, 1.0)
-    a, b = solved.p / w, y / w
-    terms = np.maximum(solved.s * (a - b) - (f.value(a) - f.value(b)), 0.0)
-    terms = np.where(solved.masked, np.where(y > 0.0, np.inf, 0.0), np.where(a == b, 0.0, prior * terms))
-    return np.where(np.isnan(solved.p).any(axis=1), np.nan, terms.sum(axis=1))
+    """The loss of each row: sum_j (s_j p_j - w_j g(p_j/w_j)) - (s_j y_j - w_j g(y_j/w_j)), each at least 0."""
+    p, w = solved.p, np.where(prior > 0.0, prior, 1.0)
+    terms = np.maximum(solved.s * (p - y) - (value(f, p, w) - value(f, y, w)), 0.0)
+    terms = np.where(solved.masked, np.where(y > 0.0, np.inf, 0.0), np.where(p == y, 0.0, terms))
+    return np.where(np.isnan(p).any(axis=1), np.nan, terms.sum(axis=1))
 
 
 def call(f: Any, method: str, theta: Any, y: Any, prior: Any, axis: int) -> Any:
