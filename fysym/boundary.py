@@ -48,7 +48,7 @@ def end_limit(
         0: (e, "t -> 0+"), 1: (1 - e, "t -> 1-"), sympy.oo: (1 / e, "t -> oo"), -sympy.oo: (-1 / e, "t -> -oo")
     }[end]  # fmt: skip
     near = _clear_parameters(f, t).xreplace({t: moved})
-    for attempt in (_by_substitution, _by_powers, _by_terms, _by_limit):
+    for attempt in (_by_substitution, _by_powers, _by_lambert, _by_terms, _by_limit):
         try:
             value = deadline.run(attempt, near, e, share=0.15)
         except StepTimeout:
@@ -140,6 +140,29 @@ def _power_terms(f: sympy.Expr, e: sympy.Symbol) -> list[tuple[sympy.Expr, sympy
     for part in known:
         product = [(c * d, p + q) for c, p in product for d, q in part]
     return product
+
+
+def _by_lambert(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
+    """The limit in w = W(x), of which e is an elementary function, where W(x) is the one Lambert W in f.
+
+    At infinity and at the branch point, where SymPy knows little of W.
+    """
+    nodes = [node for node in f.atoms(sympy.LambertW) if node.has(e)]
+    if len(nodes) != 1:
+        return None
+    argument, branch = nodes[0].args[0], sympy.S.Zero if len(nodes[0].args) == 1 else nodes[0].args[1]
+    d = sympy.Dummy("d", positive=True)
+    ways = {
+        (sympy.oo, 0): 1 / d, (sympy.S.Zero, -1): -1 / d, (-sympy.exp(-1), 0): d - 1, (-sympy.exp(-1), -1): -1 - d
+    }  # fmt: skip
+    w = ways.get((sympy.limit(argument, e, 0, "+"), branch))
+    if w is None:
+        return None
+    x = sympy.Dummy("x", positive=True) if w == 1 / d else sympy.Dummy("x", negative=True)
+    places = sympy.solve(argument - x, e)
+    if len(places) != 1:
+        return None
+    return _by_limit(f.xreplace({nodes[0]: w}).subs(e, places[0].subs(x, w * sympy.exp(w))), d)
 
 
 def _by_terms(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:

@@ -7,15 +7,17 @@ also be real and without poles inside (0, 1), and its slope must drop at each ki
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy
 from sympy import S
 
 from . import truth
+from .boundary import Point
 from .certify import Cover
 from .certify.questions import certificate_evidence, certified_sign
-from .deadline import Deadline, factored, simplified
+from .deadline import Deadline, cancelled, factored, simplified
 from .entropy import Entropy
 from .errors import NotConcaveError, UndecidedError
 from .facts import Fact
@@ -82,7 +84,7 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
         refute(entropy, piece, f, S.Half, entropy.points[0])
     weak = next((argument for argument in (proof, certified) if argument is not None), None)
     if weak is not None and not weak.strict:
-        _check_never_flat(entropy, piece, f, deadline)
+        _check_never_flat(entropy, piece, plain, deadline)
     if proof is not None and regular == "proved":
         argument = f"h'' {'<' if proof.strict else '<='} 0 on ({piece.low}, {piece.high}): {_summary(proof)}"
         fact = Fact("strictly concave", True, "proved", argument)
@@ -120,27 +122,28 @@ def _zero_inside(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> tuple[bo
         return False, None
 
 
-def _check_never_flat(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> None:
+def _check_never_flat(entropy: Entropy, piece: Piece, plain: sympy.Expr, deadline: Deadline) -> None:
     """Where h'' <= 0 is proved: h'' must not vanish on all of (0, 1) for any value of the parameters.
 
     For one function a single point shows that; for a family h'' < 0 is proved at one t for all parameter values.
     """
-    t = entropy.x
-    coordinates = [p.coordinate for p in entropy.parameters if f.has(p.coordinate)]
-    if not coordinates:
+    t, f = entropy.x, entropy.opened(plain)
+    parameters = [p for p in entropy.parameters if plain.has(p.symbol)]
+    if not parameters:
         return
+    # The prover knows most about a variable in (0, 1).
+    first, inside = parameters[0], {parameters[0].coordinate: t / (1 - t)}
+    spread = {first.symbol: cancelled(first.opened.xreplace(inside))}
     for where in (S.One / 3, S.One / 2, sympy.Rational(3, 5)):
-        there = f.xreplace({t: where})
-        # The prover knows most about a variable in (0, 1).
-        one = there.xreplace({coordinates[0]: t / (1 - t)}) if len(coordinates) == 1 else there
-        proof = prove_sign(one, t, deadline)
+        proof = prove_sign(entropy.opened(plain.xreplace({t: where}).xreplace(spread)), t, deadline)
         if proof is not None and proof.strict:
             return
+    coordinates = [p.coordinate for p in parameters]
     for coordinate in coordinates:
         for point in entropy.points[:2]:
             others = {b: value for b, value in point.items() if b != coordinate}
             for root in _roots(f.xreplace({t: S.One / 3, **others}), coordinate, deadline):
-                if _vanishes(f.xreplace({**others, coordinate: root}), deadline):
+                if root.is_positive and _vanishes(f.xreplace({**others, coordinate: root}), deadline):
                     refute(entropy, piece, S.Zero, S.Half, {**point, coordinate: root})
     raise UndecidedError(
         "h'' <= 0 on (0, 1), but that h'' = 0 throughout for some value of the parameters is not excluded. "
@@ -149,9 +152,9 @@ def _check_never_flat(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: D
 
 
 def _roots(f: sympy.Expr, b: sympy.Symbol, deadline: Deadline) -> list[sympy.Expr]:
-    """Positive roots of f in b, as far as SymPy finds them."""
+    """Roots of f in b that its assumptions allow, as far as SymPy finds them."""
     try:
-        return [root for root in deadline.run(sympy.solve, f, b, share=0.05) if root.is_positive]
+        return list(deadline.run(sympy.solve, f, b, share=0.05)) if f.has(b) else []
     except Exception:  # also StepTimeout: none is known then
         return []
 
@@ -173,6 +176,8 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
     """A dense, adaptive search for h'' > 0: raises when it finds one, else the evidence or what stays open."""
     boxes = 0
     points = entropy.points
+    if entropy.parameters:
+        _search_parameters(entropy, piece, f, deadline)
     for point in entropy.extremes((6, 15)):
         g = truth.substituted(f, point)
         for at in violations(g, entropy.x, timed_search(g, entropy.x, deadline, share=0.05)):
@@ -194,6 +199,38 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
         boxes += result.boxes
     where = f" at {len(points)} parameter values" if len(points) > 1 else ""
     return f"no violation of h'' < 0 in {boxes} boxes of interval arithmetic in float64{where}, not a proof"
+
+
+def _search_parameters(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> None:
+    """Look for single values and slivers of each parameter, the others in the middle, at which h is not concave."""
+    t = entropy.x
+    for factor, point in _exceptions(entropy, piece, deadline):
+        at = [truth.evaluate(f, {t: where, **point}, 100) for where in PROBES]
+        if truth.sign(truth.substituted(factor, point)) == 0 and all(abs(value) < 1e-60 for value in at):
+            refute(entropy, piece, S.Zero, S.Half, point)
+    for p in entropy.parameters:
+        others = {b: value for b, value in entropy.points[0].items() if b != p.coordinate}
+        spread = cancelled(p.opened.xreplace({p.coordinate: t / (1 - t)}))
+        for where in PROBES[:3]:
+            there = piece.stretched(entropy.t, t, 2).xreplace({t: where}).xreplace({p.symbol: spread})
+            g = truth.substituted(entropy.opened(there), others)
+            for at in violations(g, t, timed_search(g, t, deadline, share=0.02)):
+                refute(entropy, piece, f, where, {**others, p.coordinate: at / (1 - at)})
+
+
+def _exceptions(entropy: Entropy, piece: Piece, deadline: Deadline) -> Iterator[tuple[sympy.Expr, Point]]:
+    """Factors of h'' without t, opened, and the points where one vanishes, the other parameters in the middle."""
+    try:
+        f = deadline.run(factored, piece.stretched(entropy.t, entropy.x, 2), share=0.05)
+    except Exception:  # also StepTimeout: no factor is known then
+        return
+    for factor in (part.as_base_exp()[0] for part in sympy.Mul.make_args(f)):
+        for p in entropy.parameters if not factor.has(entropy.x) else ():
+            middle = {q.symbol: q.opened.xreplace(entropy.points[0]) for q in entropy.parameters if q != p}
+            for root in _roots(factor.xreplace(middle), p.symbol, deadline):
+                if root.is_real and root in p.range and root not in (p.range.low, p.range.high):
+                    coordinate = p.closed.xreplace({p.symbol: root})
+                    yield entropy.opened(factor), entropy.points[0] | {p.coordinate: coordinate}
 
 
 def _settled(f: sympy.Expr, t: sympy.Symbol, box: tuple[float, float]) -> bool:

@@ -55,10 +55,10 @@ class Range:
         )
 
     def describe(self, name: str) -> str:
-        """The range as a user would write it: "alpha > 1", "0 < k <= 1"."""
+        """The range as a user would write it, and `parse_range` reads it: "alpha > 1", "0 < k <= 1"."""
         below, above = ("<" if is_open else "<=" for is_open in (self.low_open, self.high_open))
         if self.low.is_infinite and self.high.is_infinite:
-            return f"{name} is any real number"
+            return f"-oo < {name} < oo"
         if self.high.is_infinite:
             return f"{name} {below.replace('<', '>')} {self.low}"
         if self.low.is_infinite:

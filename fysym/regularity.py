@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy
 from sympy import S
 
@@ -27,7 +25,7 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
     status = "proved"
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
         for order in (0, 1):
-            step = _step(entropy, left, right, order)
+            step = _step(entropy, left, right, order, deadline)
             if step is not None and _is_joined(entropy, step, order, deadline):
                 continue
             exact = step is not None and order == 1 and not entropy.parameters
@@ -36,7 +34,11 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
                 if step is not None:
                     value = truth.evaluate(step, {entropy.t: left.high, **point}, digits=10 * truth.DIGITS)
                 if value != value:
-                    value = _step_of_limits(entropy, left, right, order, point, deadline)
+                    limit = _step_of_limits(entropy, left, right, order, deadline, point)
+                    if limit is None:
+                        what = ("h jumps", "the slope of h rises")[order]
+                        raise UndecidedError(f"could not tell whether {what} at t = {number(left.high)}")
+                    value = truth.evaluate_reliably(limit, {})
                 least = TINIEST if step is not None else 1e-30
                 if order == 0 and not abs(value) <= least:
                     raise_at(entropy, left.high, point, f"h jumps at t = {number(left.high)}", "a continuous h")
@@ -65,14 +67,16 @@ def check_middle(entropy: Entropy) -> str:
     return status
 
 
-def _step(entropy: Entropy, left: Piece, right: Piece, order: int) -> sympy.Expr | None:
+def _step(entropy: Entropy, left: Piece, right: Piece, order: int, deadline: Deadline) -> sympy.Expr | None:
     """By how much h (order 0) or h' (order 1) rises from one piece to the next; None where it is singular."""
     t = entropy.t
     sides = [entropy.opened(sympy.diff(piece.expr, t, order) if order else piece.expr) for piece in (left, right)]
     step = (sides[1] - sides[0]).subs(t, left.high)
     if step.has(sympy.nan, sympy.zoo) and order == 1 and not entropy.parameters:
         step = right.slope(t, left.high) - left.slope(t, left.high)
-    return None if step.has(sympy.nan, sympy.zoo, sympy.oo) else step
+    if step.has(sympy.nan, sympy.zoo, sympy.oo):
+        step = _step_of_limits(entropy, left, right, order, deadline)
+    return None if step is None or step.is_infinite else step
 
 
 def _is_joined(entropy: Entropy, step: sympy.Expr, order: int, deadline: Deadline) -> bool:
@@ -88,17 +92,23 @@ def _is_joined(entropy: Entropy, step: sympy.Expr, order: int, deadline: Deadlin
     return proof is not None and proof.sign < 0
 
 
-def _step_of_limits(entropy: Entropy, left: Piece, right: Piece, order: int, point: Point, deadline: Deadline) -> Any:
-    """A step between one-sided limits, where the formulas are singular; nan where one is not finite."""
-    t = entropy.t
+def _step_of_limits(
+    entropy: Entropy, left: Piece, right: Piece, order: int, deadline: Deadline, point: Point | None = None
+) -> sympy.Expr | None:
+    """A step between one-sided limits, where the formulas are singular: oo where one is infinite, None where unproved.
+
+    It is that of the whole family, or that of its member at a point.
+    """
+    t, x = entropy.t, entropy.x
     values = []
-    for piece, end in ((left, 1), (right, 0)):
-        expr = entropy.opened(sympy.diff(piece.expr, t, order)).subs(t, piece.point(entropy.x))
-        limit = end_limit(truth.substituted(expr, point), entropy.x, end, deadline).value
-        if limit is None or limit.is_infinite:
-            return truth.context().nan
-        values.append(truth.evaluate_reliably(limit, {}))
-    return values[1] - values[0]
+    for piece, side in ((left, -1), (right, 1)):
+        expr = entropy.opened(sympy.diff(piece.expr, t, order)).subs(t, left.high + side * x)
+        member = expr if point is None else truth.substituted(expr, point)
+        limit = end_limit(member, x, 0, deadline, entropy.points[:3] if point is None else ({},))
+        if limit.value is None or limit.status != "proved":
+            return None
+        values.append(limit.value)
+    return S.Infinity if any(value.is_infinite for value in values) else values[1] - values[0]
 
 
 # --- poles and domains -----------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import sympy
 
 from . import report as reports
 from .concavity import Verdict
+from .deadline import run
 from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, UndecidedError, UnsupportedError
@@ -425,10 +426,54 @@ class Regularizer(Methods):
             raise InputError(str(error)) from None
 
     def _user(self, value: Any) -> Any:
-        return self.derivation.entropy.user(value) if isinstance(value, sympy.Expr) else value
+        entropy = self.derivation.entropy
+        if not isinstance(value, sympy.Expr):
+            return value
+        value = entropy.user(value)
+        for p in entropy.parameters:
+            value = _without_root(value, p.user)
+        return value
 
     def _value(self, name: str) -> Any:
         return self._user(self.derivation.theory.value(name))
+
+
+@functools.lru_cache(maxsize=256)
+def _without_root(expr: sympy.Expr, c: sympy.Symbol) -> sympy.Expr:
+    """The same without sqrt(c^2 + 4) where it cancels; it stems from the coordinate of a c that is any real number."""
+    square, root = c**2 + 4, sympy.Dummy("root", positive=True)
+    if not expr.has(square):
+        return expr
+
+    def hidden(part: sympy.Expr, names: dict[sympy.Expr, sympy.Symbol]) -> sympy.Expr:
+        """A rational function of c and the root, with symbols for its other parts."""
+        if part.is_Add or part.is_Mul or (part.is_Pow and part.exp.is_Integer):
+            return part.func(*(hidden(arg, names) for arg in part.args))
+        return names.setdefault(plain(part), sympy.Dummy()) if part.args else part
+
+    def plain(part: sympy.Expr) -> sympy.Expr:
+        names: dict[sympy.Expr, sympy.Symbol] = {}
+        if not part.has(root):
+            return part
+        if not (part.is_Add or part.is_Mul or (part.is_Pow and part.exp.is_Integer)):
+            return part.func(*map(plain, part.args))
+        above, below = sympy.fraction(sympy.cancel(hidden(part, names)))
+        below = sympy.rem(below, root**2 - square, root)
+        other = below.subs(root, -root)
+        above, below = (sympy.rem(sympy.expand(x * other), root**2 - square, root) for x in (above, below))
+        return sympy.factor(above / below).xreplace({name: node for node, name in names.items()})
+
+    def is_root(part: sympy.Expr) -> bool:
+        return bool(part.is_Pow and part.base == square and (2 * part.exp).is_Integer)
+
+    def work() -> sympy.Expr:
+        return plain(sympy.powsimp(expr.replace(is_root, lambda part: root ** (2 * part.exp))))
+
+    try:
+        found = run(work, seconds=1.0)
+    except Exception:  # also StepTimeout: then it stays as it is
+        return expr
+    return found.xreplace({root: sympy.sqrt(square)})
 
 
 def _tidy(expr: sympy.Expr) -> sympy.Expr:

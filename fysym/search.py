@@ -186,6 +186,20 @@ class _Chart:
             high[todo] = np.fmin(high[todo], bound)
         return _Bounds(low, high, todo, c, at_low, at_high, noise)
 
+    def may_vanish(self, lo: Array, hi: Array) -> NDArray[np.int_]:
+        """For each box: -1 where f has no root, 1 where it is monotone and may have one, 0 where neither is so."""
+        with np.errstate(all="ignore"):
+            low, high = self._f((lo, hi))
+            known = np.where((low > 0) | (high < 0), -1, 0)
+            todo = np.flatnonzero(known == 0)
+            p, q = self._slope((lo[todo], hi[todo]))
+            monotone = np.isfinite(p) & np.isfinite(q) & ((p > 0) | (q < 0))
+            todo = todo[monotone]
+            first, last = (self._f((ends[todo], ends[todo])) for ends in (lo, hi))
+            same = ((first[0] > 0) & (last[0] > 0)) | ((first[1] < 0) & (last[1] < 0))
+            known[todo] = np.where(same, -1, 1)
+        return known
+
     def _noise(self, left: Array, right: Array, low: Array, high: Array, level: float) -> Array:
         """The rounding error of f where it hides, at two points of the box, whether f is above `level`.
 
@@ -223,6 +237,7 @@ class _Bounds:
 _BATCH = 8192
 _MOST_DOUBTS = 24
 _MOST_OPEN = 64
+_MOST_ROOTS = 64
 
 
 @dataclass
@@ -340,6 +355,55 @@ def search_positive(
                 share = np.nan_to_num(highest / (highest - bounds.low[bounds.todo]), nan=1.0)
             pool.give_parts(left[go_on], right[go_on], share[go_on])
     return Search(None, None, examined, _merged(given_up), True)
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Where f vanishes: exact points, and open brackets with one root each; in `open_boxes` anything is possible."""
+
+    points: tuple[sp.Rational, ...]
+    brackets: tuple[tuple[sp.Rational, sp.Rational], ...]
+    open_boxes: tuple[tuple[float, float], ...]
+
+
+def isolate_roots(
+    f: sp.Expr, t: sp.Symbol, sign: Callable[[sp.Expr], int | None], *, seconds: float = 2.0, most_boxes: int = 200_000
+) -> Roots:
+    """All roots of f in (0, 1), each end approached to a distance of 1e-300; `sign` is that of f at an exact point.
+
+    A box where f may vanish is bisected until f is monotone on it; then the signs at its ends decide.
+    """
+    stop = time.monotonic() + seconds
+    examined = 0
+    points: set[sp.Rational] = set()
+    brackets: list[tuple[sp.Rational, sp.Rational]] = []
+    given_up: list[Array] = []
+    for pool in _pools(f, t, 0.0, 1.0, None, scaled=True):
+        chart = pool.chart
+        while pool.lo.size:
+            if examined >= most_boxes or len(brackets) > _MOST_ROOTS or time.monotonic() > stop:
+                given_up.append(chart.intervals(pool.lo, pool.hi))
+                break
+            lo, hi = pool.take()
+            examined += lo.size
+            monotone = chart.may_vanish(lo, hi)
+            for k in np.flatnonzero(monotone == 1):
+                if len(brackets) > _MOST_ROOTS:
+                    given_up.append(chart.intervals(lo[[k]], hi[[k]]))
+                    continue
+                ends = chart.point(lo[k]), chart.point(hi[k])
+                first, last = map(sign, ends)
+                points.update(end for end, side in zip(ends, (first, last), strict=True) if side == 0)
+                if first is None or last is None:
+                    given_up.append(chart.intervals(lo[[k]], hi[[k]]))
+                elif first * last < 0:
+                    brackets.append((min(ends), max(ends)))
+            go_on = monotone == 0
+            stuck = go_on & (hi - lo <= _NARROWEST * hi)
+            given_up.append(chart.intervals(lo[stuck], hi[stuck]))
+            go_on &= ~stuck
+            pool.give_parts(lo[go_on], hi[go_on], hi[go_on])
+    return Roots(tuple(sorted(points)), tuple(sorted(brackets)), _merged(given_up))
 
 
 def _clearest(bounds: _Bounds) -> NDArray[np.intp]:

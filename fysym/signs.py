@@ -74,7 +74,7 @@ def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 
         proof = _within(deadline, attempt, f, t)
         if proof is not None:
             return proof
-    if depth == 0 or f.free_symbols != {t} or not _is_continuous(f, t, deadline):
+    if depth == 0 or f.free_symbols != {t} or not is_continuous(f, t, deadline):
         return None
     return _within(deadline, _by_extremes, f, t, deadline) or _by_monotonicity(f, t, deadline, depth)
 
@@ -161,7 +161,12 @@ def _sum(f: sympy.Expr, terms: list[Proof | None]) -> Proof | None:
 
 # --- exact ranges --------------------------------------------------------------------------------
 
-_x = sympy.Dummy("x", real=True)
+
+def _lower_lambert(x: sympy.Expr) -> sympy.Expr:
+    """The branch of Lambert's W below -1."""
+    return sympy.LambertW(x, -1)
+
+
 # Monotone functions: +1 or -1, the range of arguments where that holds, and the values at its ends.
 _MONOTONE: dict[Any, tuple[int, sympy.Expr, sympy.Expr, sympy.Expr, sympy.Expr]] = {
     sympy.exp: (1, -S.Infinity, S.Infinity, S.Zero, S.Infinity),
@@ -181,6 +186,7 @@ _MONOTONE: dict[Any, tuple[int, sympy.Expr, sympy.Expr, sympy.Expr, sympy.Expr]]
     sympy.acosh: (1, S.One, S.Infinity, S.Zero, S.Infinity),
     sympy.tan: (1, -S.Pi / 2, S.Pi / 2, -S.Infinity, S.Infinity),
     sympy.LambertW: (1, -sympy.exp(-1), S.Infinity, -S.One, S.Infinity),
+    _lower_lambert: (-1, -sympy.exp(-1), S.Zero, -S.One, -S.Infinity),
 }
 
 
@@ -205,6 +211,8 @@ def bounds_of(f: sympy.Expr, t: sympy.Symbol) -> Bounds:
         return result
     if f.is_Pow and f.exp.is_number and f.exp.is_real:
         return _powered(bounds_of(f.base, t), f.exp)
+    if isinstance(f, sympy.LambertW) and f.args[1:] == (S.NegativeOne,):
+        return _monotone(_lower_lambert, bounds_of(f.args[0], t))
     if len(f.args) != 1:
         return UNBOUNDED
     inner = bounds_of(f.args[0], t)
@@ -336,8 +344,12 @@ def _by_forms(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
 
 def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
     seen = {f}
-    rewrites = (factored, _gather, _factor_terms, sympy.expand, _gather_logs)
-    for rewrite in (sympy.expand,) if is_awkward(f) else rewrites:
+    rewrites = [factored, _gather, _factor_terms, sympy.expand, _gather_logs]
+    if f.has(sympy.LambertW):
+        rewrites.insert(0, _factor_lambert)
+    if f.has(sympy.exp):
+        rewrites[:0] = [_factor_exponentials, _factor_independent]
+    for rewrite in [sympy.expand] if is_awkward(f) else rewrites:
         form = rewrite(f)
         if form not in seen:
             seen.add(form)
@@ -356,6 +368,35 @@ def _factor_terms(f: sympy.Expr) -> sympy.Expr:
 
 def _gather_logs(f: sympy.Expr) -> sympy.Expr:
     return factored(sympy.logcombine(sympy.expand_log(f, force=True)))
+
+
+def _factor_exponentials(f: sympy.Expr, independent: bool = False) -> sympy.Expr:
+    """Factored with exponentials as symbols: SymPy takes exp(50*t) as exp(t)**50 and takes 1 + exp(50*t) apart.
+
+    exp(100*t) is then the square of exp(50*t), or independent of it.
+    """
+    exponents = {power: sympy.expand(power.args[0]).as_content_primitive() for power in f.atoms(sympy.exp)}
+    names: dict[sympy.Expr, sympy.Expr] = {}
+    for power, (content, part) in sorted(exponents.items(), key=lambda item: (item[1][0], str(item[0]))):
+        same = ((base, sign) for base in names for sign in (1, -1) if exponents[base][1] == sign * part)
+        ratios = ((base, sign * content / exponents[base][0]) for base, sign in same if names[base].is_Symbol)
+        fitting = (
+            names[base] ** ratio for base, ratio in ratios if ratio == 1 or (ratio.is_Integer and not independent)
+        )
+        names[power] = next(fitting, sympy.Dummy(positive=True))
+    return sympy.factor(f.xreplace(names)).xreplace({name: power for power, name in names.items() if name.is_Symbol})
+
+
+def _factor_lambert(f: sympy.Expr) -> sympy.Expr:
+    """Factored in the distance of each Lambert W to -1, of which its branches lie on one side each."""
+    names = {node: sympy.Dummy(positive=True) for node in f.atoms(sympy.LambertW)}
+    sides = {node: -1 if node.args[1:] == (S.NegativeOne,) else 1 for node in names}
+    found = factored(f.xreplace({node: sides[node] * name - 1 for node, name in names.items()}))
+    return found.xreplace({name: sides[node] * (node + 1) for node, name in names.items()})
+
+
+def _factor_independent(f: sympy.Expr) -> sympy.Expr:
+    return _factor_exponentials(f, independent=True)
 
 
 # --- polynomials -----------------------------------------------------------------------------------
@@ -421,13 +462,13 @@ def conditions(f: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
         elif isinstance(node, sympy.acosh):
             found.append(x - 1)
         elif isinstance(node, sympy.LambertW):
-            found.append(x + sympy.exp(-1))
+            found.extend((x + sympy.exp(-1), x) if len(node.args) > 1 else (x + sympy.exp(-1),))
         elif isinstance(node, sympy.polygamma):
             found.append(node.args[1])
     return [c for c in dict.fromkeys(found) if c.has(t) and c != t and not c.is_positive]
 
 
-def _is_continuous(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> bool:
+def is_continuous(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> bool:
     """Is it proved that f has no pole and stays real inside (0, 1)? Monotone pieces beside a pole prove nothing."""
     proofs = (prove_sign(condition, t, deadline, 0) for condition in conditions(f, t))
     return all(proof is not None and proof.strict for proof in proofs)

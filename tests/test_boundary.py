@@ -152,3 +152,18 @@ def test_a_limit_that_looks_settled_at_powers_of_ten_is_not_believed() -> None:
     assert end_limit(sympy.cos(sympy.pi * t), t, sympy.oo, Deadline(5)).value is None
     assert end_limit(sympy.atan(t), t, sympy.oo, Deadline(5)).value == sympy.pi / 2
     assert end_limit(sympy.exp(t) * t, t, -sympy.oo, Deadline(5)).value == 0
+
+
+@pytest.mark.parametrize(
+    ("f", "at_0", "at_1"),
+    [
+        (t * sympy.LambertW(1 / t), oo, None),
+        (t * sympy.LambertW(t**-2), oo, None),
+        (-t * sympy.LambertW(-t / E, -1), oo, -oo),
+        (sympy.LambertW(-t / E), -1 / E, -oo),
+    ],
+)
+def test_slopes_of_lambert_functions_at_infinity_and_at_the_branch_point_are_exact(f, at_0, at_1) -> None:
+    for end, value in ((0, at_0), (1, at_1)):
+        limit = end_limit(sympy.diff(f, t), t, end, Deadline(10))
+        assert limit.status == "proved" and (value is None or limit.value == value)

@@ -11,6 +11,7 @@ import sympy
 
 import fysym
 from fysym import concavity, regularity, search, witness
+from fysym.boundary import Limit
 from fysym.certify import questions
 from fysym.concavity import decide
 from fysym.deadline import Deadline
@@ -331,7 +332,7 @@ def test_what_becomes_complex_between_the_probes_is_refused():
 def test_a_slope_that_provably_drops_joins_two_pieces():
     family = read("a*Min(t, 1-t) + t*(1-t)", {"a": "a > 0"}, Deadline(8))
     left, right = family.pieces
-    step = regularity._step(family, left, right, 1)
+    step = regularity._step(family, left, right, 1, Deadline(10))
     assert regularity._is_joined(family, step, 1, Deadline(60))
     assert not regularity._is_joined(family, -step, 1, Deadline(60))
     assert not regularity._is_joined(family, step, 0, Deadline(8))
@@ -414,3 +415,40 @@ def test_a_pole_where_no_sign_changes_is_refused(h: str) -> None:
 def test_a_pole_at_the_end_of_a_range_of_parameters_is_refused() -> None:
     with pytest.raises(fysym.NotConcaveError):
         fysym.compile("-t**2 + log(1 - a*t)/10**9", params={"a": "1/2 <= a < 1000001/1000000"})
+
+
+@pytest.mark.parametrize(
+    ("h", "params", "inside"),
+    [
+        ("-cosh(c*t)", {"c": (None, None)}, lambda c: c == 0),
+        ("((a-1)**2 - 1/10**12)*t*(1-t)", {"a": "0 < a < 2"}, lambda a: 10**6 * abs(a - 1) <= 1),
+        ("((a-1)**2 - 1/10**12)*t*(1-t) - (a-1)**4*t**4", {"a": "0 < a < 2"}, lambda a: 10**6 * abs(a - 1) <= 1),
+        ("-(a-b)**2*cosh((a-3)*t)", {"a": "0 < a < 2", "b": "1 < b < 3"}, lambda a, b: a == b),
+    ],
+)
+def test_single_members_and_slivers_of_a_family_that_are_not_concave_are_found(h, params, inside) -> None:
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile(h, params=params)
+    assert inside(**caught.value.parameters)
+
+
+@pytest.mark.parametrize("span", ["0 < a < 1", "a > 1"])
+def test_powers_of_a_parameter_are_strictly_concave_away_from_1(span: str) -> None:
+    assert fysym.compile("-(a**t)", params={"a": span}).fact("strictly_concave").status == "proved"
+
+
+@pytest.mark.parametrize("h", ["-Abs(t)**a/a", "-Abs(t)**a - Abs(t)"])
+def test_a_slope_that_vanishes_slowly_at_a_kink_is_no_rise(h: str) -> None:
+    family = fysym.compile(h, params={"a": "a > 1"}, domain="reals")
+    assert family.fact("strictly_concave").status == "proved"
+
+
+def test_a_kink_whose_slopes_are_not_known_is_undecided(monkeypatch) -> None:
+    monkeypatch.setattr(regularity, "end_limit", lambda *_: Limit(None, "sampled", "nothing"))
+    with pytest.raises(fysym.UndecidedError, match="could not tell whether the slope of h rises at t = 0"):
+        fysym.compile("-Abs(t)**a", params={"a": "a > 1"}, domain="reals")
+
+
+@pytest.mark.parametrize("h", ["-log(1 + exp(50*t))", "t*LambertW(1/t)", "-t*LambertW(-t/E, -1)"])
+def test_large_exponentials_and_lambert_functions_are_proved(h: str) -> None:
+    assert fysym.compile(h).fact("strictly_concave").status == "proved"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fysym.search import _pools, lower_bound_and_point, search_positive
+from fysym.search import Roots, _pools, isolate_roots, lower_bound_and_point, search_positive
 
 t = sp.Symbol("t")
 half, third = sp.Rational(1, 2), sp.Rational(1, 3)
@@ -235,3 +235,24 @@ def test_the_first_boxes_leave_nothing_out(low, high):
         assert (pool.lo < pool.hi).all()
         np.testing.assert_array_equal(pool.lo[1:], pool.hi[:-1])
         assert pool.lo[0] <= 2e-300 and sp.Rational(float(pool.hi[-1])) >= (sp.Rational(high) - sp.Rational(low)) / 2
+
+
+def test_roots_are_isolated():
+    def sign(f):
+        return lambda at: int(sp.sign(f.subs(x, at).evalf(60)))
+
+    x = sp.Symbol("x", positive=True)
+    wave = sp.sin(40 * x)
+    roots = isolate_roots(wave, x, sign(wave))
+    assert not roots.points and not roots.open_boxes
+    assert [round(float(40 * sum(bracket) / 2 / sp.pi), 1) for bracket in roots.brackets] == pytest.approx(
+        range(1, 13), abs=0.5
+    )
+    assert all(low < k * sp.pi / 40 < high for k, (low, high) in enumerate(roots.brackets, 1))
+    line = x - sp.Rational(1, 2)
+    assert isolate_roots(line, x, sign(line)) == Roots((sp.Rational(1, 2),), (), ())
+    ((low, high),) = isolate_roots((x - sp.Rational(1, 3)) ** 2, x, sign(line)).open_boxes
+    assert low <= 1 / 3 <= high and high - low < 1e-6
+    assert isolate_roots(line, x, lambda _: None).open_boxes
+    assert len(isolate_roots(sp.sin(1 / x), x, sign(sp.sin(1 / x))).brackets) > 60
+    assert isolate_roots(line, x, sign(line), most_boxes=0).open_boxes == ((0.0, 1.0),)

@@ -303,3 +303,19 @@ def test_an_odd_power_of_what_touches_zero():
     proof = prove((sin(pi * t) - 1) ** 3)
     assert proof is not None and proof.sign == -1 and not proof.strict
     assert prove((sin(pi * t) - 1) ** -3) is None
+
+
+@pytest.mark.parametrize("h", [-log(1 + exp(50 * t)), -log(1 + exp(50 * t - 20)), -log(exp(7 * t) + exp(-14 * t))])
+def test_sums_of_exponentials_of_many_times_t_keep_their_sign(h):
+    proof = prove_sign(sympy.diff(h, t, 2), t, Deadline(10), depth=0)
+    assert proof is not None and proof.sign < 0 and proof.strict
+
+
+def test_both_branches_of_lambert_lie_on_one_side_of_minus_one():
+    lower = sympy.LambertW(-t / sympy.E, -1)
+    assert bounds_of(lower, t) == Bounds(-S.Infinity, -S.One, True, True)
+    assert bounds_of(sympy.LambertW(t - Rational(1, 10), -1), t) == signs.UNBOUNDED
+    assert set(signs.conditions(lower, t)) == {-t * exp(-1) + exp(-1), -t * exp(-1)}
+    for h in (-t * lower, t * sympy.LambertW(1 / t)):
+        proof = prove_sign(sympy.diff(h, t, 2), t, Deadline(10), depth=0)
+        assert proof is not None and proof.sign < 0 and proof.strict
