@@ -95,7 +95,7 @@ def split(h: sympy.Expr, t: sympy.Symbol, low: sympy.Expr = S.Zero, high: sympy.
 
 
 def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
-    node = _innermost(piece.expr)
+    node = _innermost(piece.expr, t)
     if node is None:
         return [piece]
     _check_single_points(node, t, piece)
@@ -128,8 +128,8 @@ def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> Non
                 )
 
 
-def _innermost(expr: sympy.Expr) -> sympy.Expr | None:
-    nodes = [node for node in sympy.postorder_traversal(expr) if isinstance(node, SWITCHING)]
+def _innermost(expr: sympy.Expr, t: sympy.Symbol) -> sympy.Expr | None:
+    nodes = [node for node in sympy.postorder_traversal(expr) if isinstance(node, SWITCHING) and node.has(t)]
     return nodes[0] if nodes else None
 
 

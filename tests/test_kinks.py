@@ -157,3 +157,9 @@ def test_pieces_may_meet_at_roots_without_a_formula():
 @pytest.mark.parametrize("h", ["t*(1-t) if t < 1/2 else 1/4 - (t-1/2)**2", "-t*log(t) - Max(t - 1/2, 0)**4"])
 def test_derivatives_where_pieces_meet_smoothly(h):
     np.testing.assert_allclose(fysym.compile(h).jvp([0.0, 0.0], [1.0, 0.0]), [0.25, -0.25], atol=1e-12)
+
+
+def test_a_switch_between_parameters_does_not_split_the_interval():
+    family = fysym.compile("(1 + Abs(a - 1))*t*(1 - t)", params={"a": "0 < a < 2"})
+    assert family.bind(a=1.5).margin == 3 and family.bind(a=0.5).margin == 3
+    assert sympy.simplify(family.margin.subs(sympy.Symbol("a"), Rational(1, 2)) - 3) == 0
