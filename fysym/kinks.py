@@ -129,7 +129,9 @@ def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> Non
 
 
 def _innermost(expr: sympy.Expr, t: sympy.Symbol) -> sympy.Expr | None:
-    nodes = [node for node in sympy.postorder_traversal(expr) if isinstance(node, SWITCHING) and node.has(t)]
+    """What switches first, if anything does; what depends on parameters only does not."""
+    nodes = [node for node in sympy.postorder_traversal(expr) if isinstance(node, SWITCHING)]
+    nodes = [node for node in nodes if node.has(t) or not node.free_symbols]
     return nodes[0] if nodes else None
 
 

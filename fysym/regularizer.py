@@ -377,7 +377,7 @@ class Regularizer(Methods):
             module = numpy_emitter.load(self._source, "fysym_emitted")
         program = self.derivation.program
         assert program is not None
-        if program.value.ulps == math.inf:
+        if program.domain.bounded and program.value.ulps == math.inf:
             raise UndecidedError(
                 f"the generated code is not used: it has no value of h at t = {program.value.at:g}. Try: an equal form "
                 "of h whose parts are no larger than h"

@@ -82,8 +82,9 @@ class Half:
             low[todo] = np.where(miss < 0.0, at, low[todo])
             high[todo] = np.where(miss < 0.0, high[todo], at)
             following = at - miss / curvature
-            outside = ~((following >= low[todo]) & (following <= high[todo])) | np.isinf(curvature)
-            settled = np.abs(miss) <= 2 * EPS * (at * curvature + np.abs(s[todo]))
+            large = np.isinf(curvature)
+            outside = ~((following >= low[todo]) & (following <= high[todo])) | large
+            settled = np.abs(miss) <= 2 * EPS * (np.where(large, 0.0, at * curvature) + np.abs(s[todo]))
             following = np.where(outside, np.where(settled, at, 0.5 * (low[todo] + high[todo])), following)
             t[todo] = following
             todo = todo[~settled & (high[todo] - low[todo] > EPS * at)]
