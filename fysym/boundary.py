@@ -219,7 +219,11 @@ def _agrees_at(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, point: Point) 
     value = truth.substituted(value, point)
     if value.is_infinite:
         sign = 1 if value == sympy.oo else -1
-        return _diverges([sign * v for v in ladder])
+        if _diverges([sign * v for v in ladder]):
+            return True
+        # Logarithms are slow: beside large terms that go to 0 their growth shows only at smaller distances.
+        ctx, g = truth.context(), truth.substituted(f, point)
+        return _diverges([sign * truth.evaluate_reliably(g, {e: ODD / ctx.mpf(10) ** k}) for k in (80, 160, 320)])
     limit = truth.evaluate_reliably(value, {})
     return _approaches([abs(v - limit) for v in ladder], max(1.0, abs(limit)))
 
