@@ -218,17 +218,10 @@ def _search_parameters(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: 
                 refute(entropy, piece, f, where, {**others, p.coordinate: at / (1 - at)})
 
 
-# What is factored in several variables: beyond these SymPy's algorithm works on numbers of thousands of digits.
-MOST_POWER, MOST_OPERATIONS = 8, 150
-
-
 def _exceptions(entropy: Entropy, piece: Piece, deadline: Deadline) -> Iterator[tuple[sympy.Expr, Point]]:
     """Factors of h'' without t, opened, and the points where one vanishes, the other parameters in the middle."""
-    f = piece.stretched(entropy.t, entropy.x, 2)
-    powers = [p.exp for p in f.atoms(sympy.Pow) if p.exp.is_Rational]
-    hard = any(abs(power) > MOST_POWER for power in powers) or f.count_ops() > MOST_OPERATIONS
-    try:
-        f = deadline.run(sympy.factor_terms if hard else factored, f, share=0.05)
+    try:  # no more than common factors of the terms: sympy.factor may work on numbers of thousands of digits
+        f = deadline.run(sympy.factor_terms, piece.stretched(entropy.t, entropy.x, 2), share=0.05)
     except Exception:  # also StepTimeout: no factor is known then
         return
     for factor in (part.as_base_exp()[0] for part in sympy.Mul.make_args(f)):
