@@ -18,7 +18,7 @@ import fysym
 from fysym import regularizer
 from fysym.parse import parse_expression
 from fysym.runtime import numpy as runtime
-from fysym.runtime import numpy_inverse
+from fysym.runtime import numpy_inverse, numpy_losses
 
 from .oracle import MEMBERS, Oracle, Truth, allowed_error, member, member_oracle, of
 
@@ -393,13 +393,13 @@ def test_the_runtime_finds_known_predictions(f: Any, truth: Any) -> None:
     rng = np.random.default_rng(5)
     for d, scale in ((1, 1.0), (2, 0.1), (3, 1.0), (10, 5.0), (500, 1.0)):
         theta = scale * rng.normal(size=(4, d))
-        np.testing.assert_allclose(runtime.Kernel(f).predict(theta), [truth(row) for row in theta], atol=1e-14)
+        np.testing.assert_allclose(numpy_losses.Kernel(f).predict(theta), [truth(row) for row in theta], atol=1e-14)
 
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_the_runtime_solves_its_equations(name: str) -> None:
     """p = q(theta - tau) sums to 1; the loss is the conjugate's gap, its gradient p - y; J v is the change of p."""
-    f, kernel = HANDMADE[name], runtime.Kernel(HANDMADE[name])
+    f, kernel = HANDMADE[name], numpy_losses.Kernel(HANDMADE[name])
     rng = np.random.default_rng(7)
     theta = 0.4 * rng.normal(size=(5, 4))
     y = rng.dirichlet(np.ones(4), size=5)
@@ -431,7 +431,7 @@ def row(*scores: float) -> runtime.Rows:
 def test_where_the_sum_jumps_between_doubles_the_prediction_still_sums_to_one() -> None:
     """Five equal scores beside one a hair above: p stays between what the two neighbouring thresholds give."""
     for theta in ([1e3, 1e3, 0.0], [1e6, 1e6 + 1e-9, 1e6], [3e7, 3e7, 3e7, -1e9], [0.5, 0.5 - 1e-17, 0.2]):
-        p = runtime.Kernel(STEEP).predict(theta)
+        p = numpy_losses.Kernel(STEEP).predict(theta)
         assert abs(p.sum() - 1) <= 1e-15 and (p >= 0).all()
         assert p[0] == pytest.approx(p[1], abs=1e-6)
     mix = runtime.between(STEEP, row(0.0, 0.0), np.array([-1.0 - 1e-9]), np.array([-1.0 + 1e-9]))
@@ -440,7 +440,7 @@ def test_where_the_sum_jumps_between_doubles_the_prediction_still_sums_to_one() 
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_the_runtime_on_infinities_and_nan(name: str) -> None:
-    kernel = runtime.Kernel(HANDMADE[name])
+    kernel = numpy_losses.Kernel(HANDMADE[name])
     inf, nan = np.inf, np.nan
     theta = [[inf, 0, inf], [inf, 1, 2], [-inf, 0, 0], [-inf, -inf, 3], [-inf, -inf, -inf], [nan, 0, 1]]
     want = [[0.5, 0, 0.5], [1, 0, 0], [0, 0.5, 0.5], [0, 0, 1], [nan] * 3, [nan] * 3]
@@ -480,11 +480,11 @@ def test_the_runtime_on_infinities_and_nan(name: str) -> None:
 )
 def test_the_runtime_says_what_is_wrong_with_its_input(call: Any, words: str) -> None:
     with pytest.raises(fysym.InputError, match=words):
-        call(runtime.Kernel(GINI))
+        call(numpy_losses.Kernel(GINI))
 
 
 def test_the_runtime_keeps_shape_axis_and_precision() -> None:
-    kernel = runtime.Kernel(GINI)
+    kernel = numpy_losses.Kernel(GINI)
     theta = np.arange(12.0).reshape(2, 3, 2) / 10
     moved = kernel.predict(theta, axis=1)
     np.testing.assert_array_equal(moved, np.moveaxis(kernel.predict(np.moveaxis(theta, 1, -1)), -1, 1))

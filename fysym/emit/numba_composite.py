@@ -14,6 +14,7 @@ import sympy
 
 from ..errors import UnsupportedError
 from ..program import Program
+from ..rewrite import cancelled
 from . import numba as separable
 from . import numba_templates as text
 from .printer import assignments
@@ -23,11 +24,11 @@ PLACE = sympy.Symbol("u", positive=True)
 
 @dataclass(frozen=True)
 class Form:
-    """What a kernel needs besides the Program of v: sign, G' and G'' in u, s in P, s(1), and the margin of H."""
+    """What a kernel needs besides the Program of v: sign, G' and G''/G' in u, s in P, s(1), and the margin of H."""
 
     sign: int
     first: sympy.Expr
-    second: sympy.Expr
+    bend: sympy.Expr
     inner: sympy.Expr
     at_one: float
     margin: float
@@ -49,9 +50,9 @@ def first(u):
 
 
 @njit(error_model="numpy", forceinline=True)
-def second(u):
-    """The second derivative of G."""
-    {second}
+def bend(u):
+    """The second derivative of G over the first one."""
+    {bend}
     return g
 
 
@@ -69,17 +70,14 @@ vstore(buf, k, vfull(x, NINF))
 {guess}
 c = HALF * w * ({right} - RISE)
 cl = ZERO  # the cut is c + cl: a score next to it keeps all its digits
-# F' lies between its values at a vertex and at the uniform distribution, or else the bracket will be widened.
-lowest = vlog(first(AT_ONE))
-highest = vlog(first(F(k) * inner(ONE / F(k))))
-if lowest > highest:
-    lowest, highest = highest, lowest
-lowest -= F(1e-3)
-highest += F(1e-3)
+w0 = w
+at = ZERO  # log(w / w0)
+lowest = NINF
+highest = INF
 reach = F(1e-9)
 final = False
 settled = False
-rough = F(1e-4)
+rough = F(1e-3)
 before = INF
 for outer in range(80):
     left = -RISE * w
@@ -167,9 +165,8 @@ for outer in range(80):
     slope = vsum(g)
     mean = vsum(e) / slope
     spread = vsum(h) - mean * vsum(e)
-    rate = ONE - second(u) * spread / fresh
+    rate = ONE - SIGN * bend(u) * spread
     move = miss / rate
-    at = vlog(w)
     tight = rough < F(1e-13)
     if tight or abs(miss) > F(4) * rough:
         if miss > ZERO:
@@ -184,6 +181,12 @@ for outer in range(80):
     if exact:
         move = ZERO
     elif not (rate > ZERO and at + move > lowest and at + move < highest) or (outer > 12 and abs(miss) > HALF * before):
+        if lowest == NINF or highest == INF:
+            # F' lies between its values at a vertex and at the uniform distribution, or the bracket will be widened.
+            one = vlog(first(AT_ONE) / w0)
+            other = vlog(first(F(k) * inner(ONE / F(k))) / w0)
+            lowest = max(lowest, min(one, other) - F(1e-3))
+            highest = min(highest, max(one, other) + F(1e-3))
         move = HALF * (lowest + highest) - at
         sure = False
     before = abs(miss)
@@ -196,8 +199,9 @@ for outer in range(80):
         rough = F(4e-15)
     close = sure or exact or narrow
     final = close and tight
-    rough = F(4e-15) if close else min(rough, max(F(4e-15), abs(move) * F(1e-3)))
+    rough = F(4e-15) if close or abs(move) < F(1e-4) else min(rough, max(F(4e-15), abs(move) * F(1e-3)))
     w = w * vexp(move)
+    at += move
     t = cl - move * w * mean
     new = c + t
     cl = t - (new - c)
@@ -245,7 +249,8 @@ def form(functions: Any, outer: sympy.Expr, inner: sympy.Expr) -> Form:
     (u,), (t,) = outer.free_symbols, inner.free_symbols
     first, second = (sympy.diff(outer, u, k).subs(u, PLACE) for k in (1, 2))
     at_one, margin = functions.at_one, functions.margin
-    return Form(functions.sign, first, second, inner.subs(t, separable.P), at_one, margin)
+    bend = cancelled(sympy.powsimp(second / first))
+    return Form(functions.sign, first, bend, inner.subs(t, separable.P), at_one, margin)
 
 
 def family(program: Program) -> str:
@@ -277,9 +282,9 @@ def source(program: Program, form: Form) -> str:
     inner = assignments({"s": form.inner}, separable.P, "p", separable.VECTOR)
     outer = {
         name: assignments({"g": expr}, PLACE, "u", separable.VECTOR)
-        for name, expr in (("first", form.first), ("second", form.second))
+        for name, expr in (("first", form.first), ("bend", form.bend))
     }
-    if "np." in "".join([*inner, *outer["first"], *outer["second"]]):
+    if "np." in "".join([*inner, *outer["first"], *outer["bend"]]):
         raise UnsupportedError("s or G has no vector code")
     gather = WHOLE_ROW if dense else text.MARGIN.partition("{bracket}")[0]
     places: dict[str, Any] = {

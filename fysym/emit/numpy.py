@@ -14,7 +14,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..program import Program, Scalar
 from ..rewrite import cancelled
-from ..runtime import arrays, numpy_domain, numpy_inverse, numpy_line
+from ..runtime import arrays, numpy_domain, numpy_inverse, numpy_line, numpy_losses
 from ..runtime import numpy as runtime
 from .printer import lines
 
@@ -103,7 +103,7 @@ def source(
 
 def parts_of(program: Program) -> list[types.ModuleType]:
     """The runtime modules that a program needs; what a later one defines takes the place of an earlier one's."""
-    parts = [arrays, runtime]
+    parts = [arrays, runtime, numpy_losses]
     if program.domain != SIMPLEX:
         parts.append(numpy_domain)
     if program.inverse is None or not program.domain.bounded:

@@ -53,7 +53,7 @@ def _surroundings() -> str:
     folder = os.path.dirname(inspect.getfile(vector_coefficients))
     parts = [llvmlite.__version__, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     parts += [os.environ.get(name, "") for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
-    for name in ("vector.py", "vector_math.py", "vector_coefficients.py", "numba.py", "numpy.py"):
+    for name in ("vector.py", "vector_math.py", "vector_coefficients.py", "numba.py", "numpy.py", "numpy_losses.py"):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             parts.append(file.read())
     return "\n".join(parts)

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import indicators, row_name, wide
-from .numpy import EPS, NOISE, TINY, complement, inside, pieces, predict_one, tangent, value, weights
+from .numpy import EPS, NOISE, TINY, complement, inside, pieces, predict_one, value, weights
+from .numpy_losses import tangent
 
 # -- emitted from here --
 
