@@ -231,7 +231,8 @@ def _agrees_at(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, point: Point) 
 def _diverges(values: list[Any]) -> bool:
     """Growing at the end, by steps that do not die out as those of a convergent sequence do."""
     steps = [b - a for a, b in zip(values, values[1:], strict=False)]
-    return values[-1] > 0 and all(s > 0 for s in steps[-2:]) and 3 * steps[-1] > steps[-2]
+    growing = 3 * steps[-1] > steps[-2] if values[-1] > 0 else 2 * steps[-1] > 3 * steps[-2]  # as a logarithm does
+    return all(s > 0 for s in steps[-2:]) and bool(growing)
 
 
 def _approaches(errors: list[Any], scale: Any) -> bool:

@@ -452,3 +452,11 @@ def test_a_kink_whose_slopes_are_not_known_is_undecided(monkeypatch) -> None:
 @pytest.mark.parametrize("h", ["-log(1 + exp(50*t))", "t*LambertW(1/t)", "-t*LambertW(-t/E, -1)"])
 def test_large_exponentials_and_lambert_functions_are_proved(h: str) -> None:
     assert fysym.compile(h).fact("strictly_concave").status == "proved"
+
+
+@pytest.mark.parametrize(
+    "h", ["log(Abs(t - 3/7))/10**12 - 16*exp(-13*t/4)/169", "log(Abs(t - 9/20))/10**6 + sin(27*t/20)"]
+)
+def test_a_pole_between_pieces_is_found_however_slowly_h_falls(h):
+    with pytest.raises(fysym.NotConcaveError):
+        fysym.compile(h)
