@@ -43,7 +43,7 @@ SURE = 0.95  # the least share of accepted ones that must be proved or certified
 ENTROPIES, REFUSED = 300, 100  # how many of each a run of the tests checks
 CHUNK = 25  # how many of them go into one test
 SPREAD = 10**4  # the distance between the numbers of two such tests
-NUMBERS = 8  # one of so many has its numbers checked, and all of them have their facts checked
+NUMBERS = 16  # one of so many has its numbers checked, and all of them have their facts checked
 
 quiet = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
