@@ -78,6 +78,7 @@ class Build:
         slope = -sympy.diff(entropy.h, entropy.t)
         closed_form, fact = inverse.find(entropy, slope, clock)
         derived.facts["inverse"] = fact
+        derived.facts.update({name: verdict.limit(fact) for name, fact in derived.facts.items()})
         lowered = None if entropy.parameters else _lower(entropy, derived, closed_form, clock)
         return Regularizer(Derivation(entropy, verdict, derived, closed_form, lowered), self.name, self.bind)
 

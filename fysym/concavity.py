@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy
 from sympy import S
@@ -20,9 +20,9 @@ from .certify.questions import certificate_evidence, certified_sign
 from .deadline import Deadline, cancelled, factored, simplified
 from .entropy import Entropy
 from .errors import NotConcaveError, UndecidedError
-from .facts import Fact
+from .facts import STATUSES, Fact
 from .kinks import Piece
-from .regularity import check_kinks, check_middle, check_regular
+from .regularity import check_kinks, check_middle, check_regular, check_switches
 from .signs import Proof, by_sturm, prove_sign
 from .witness import PROBES, probe, refute, timed_search, violations
 
@@ -31,20 +31,36 @@ from .witness import PROBES, probe, refute, timed_search, violations
 class Verdict:
     """The outcome for h'' < 0: the fact, its proofs, and what is known of zeros of h'' inside (0, 1).
 
-    `strict` when there is provably none; `zero` is one of them, when one was found exactly.
+    `strict` when there is provably none; `zero` is one of them, when one was found exactly. `switches` says how it is
+    known that h switches only where its pieces meet, and `steady` are the arguments for that.
     """
 
     fact: Fact
     strict: bool
     proofs: tuple[Proof | Cover, ...] = ()
     zero: sympy.Expr | None = None
+    switches: str = "proved"
+    steady: tuple[Proof | Cover, ...] = ()
+
+    def limit(self, fact: Fact) -> Fact:
+        """A fact that was derived from the pieces of h, which is known no better than they are."""
+        if STATUSES.index(self.switches) <= STATUSES.index(fact.status):
+            return fact
+        return replace(fact, status=self.switches, evidence=f"{fact.evidence}; {SWITCHES[self.switches]}")
+
+
+SWITCHES = {
+    "certified": "that h switches nowhere else is certified by balls",
+    "sampled": "that h switches nowhere else was searched in float64, not proved",
+}
 
 
 def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -> Verdict:
     """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
     try:
         verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
-        joined = max((check_kinks(entropy, deadline), check_middle(entropy)), key=("proved", "sampled").index)
+        joined = max((check_kinks(entropy, deadline), check_middle(entropy)), key=STATUSES.index)
+        switches, steady = check_switches(entropy, deadline)
         for face in entropy.faces():
             bound = entropy.at_face(face, deadline)
             try:
@@ -58,12 +74,16 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         if not assume_concave:
             raise
         return Verdict(Fact("strictly concave", True, "sampled", f"assumed by the caller; {error}"), False)
-    status = max((*(v.fact.status for v in verdicts), joined), key=("proved", "certified", "sampled").index)
+    status = max((*(v.fact.status for v in verdicts), joined), key=STATUSES.index)
     evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
     evidence += "; pieces joined to hundreds of digits" if joined == "sampled" else ""
     proofs = tuple(proof for v in verdicts for proof in v.proofs)
     zero = next((v.zero for v in verdicts if v.zero is not None), None)
-    return Verdict(Fact("strictly concave", True, status, evidence), all(v.strict for v in verdicts), proofs, zero)
+    switches = max((*(v.switches for v in verdicts), switches), key=STATUSES.index)
+    steady += tuple(argument for v in verdicts for argument in v.steady)
+    fact = Fact("strictly concave", True, status, evidence)
+    found = Verdict(fact, all(v.strict for v in verdicts), proofs, zero, switches, steady)
+    return replace(found, fact=found.limit(fact))
 
 
 def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict:

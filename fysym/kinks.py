@@ -41,11 +41,16 @@ on_timeout(derivative.cache_clear)
 
 @dataclass(frozen=True)
 class Piece:
-    """A smooth expression that equals h on low < t < high, where ends may be infinite."""
+    """A smooth expression that equals h on low < t < high, where ends may be infinite.
+
+    `steady` are switching functions, on parts of the piece, whose zeros were searched for and not found by an exact
+    method: that h is this expression rests on a proof, elsewhere, that each has no zero inside its part.
+    """
 
     low: sympy.Expr
     high: sympy.Expr
     expr: sympy.Expr
+    steady: tuple[Piece, ...] = ()
 
     def point(self, x: sympy.Expr) -> sympy.Expr:
         """The t that a coordinate 0 < x < 1 of the piece stands for; it grows with x."""
@@ -88,7 +93,7 @@ def split(h: sympy.Expr, t: sympy.Symbol, low: sympy.Expr = S.Zero, high: sympy.
     pieces: list[Piece] = []
     for piece in _split(Piece(low, high, h), t):
         if pieces and pieces[-1].expr == piece.expr:
-            pieces[-1] = Piece(pieces[-1].low, piece.high, piece.expr)
+            pieces[-1] = replace(pieces[-1], high=piece.high, steady=pieces[-1].steady + piece.steady)
         else:
             pieces.append(piece)
     return tuple(pieces)
@@ -97,17 +102,17 @@ def split(h: sympy.Expr, t: sympy.Symbol, low: sympy.Expr = S.Zero, high: sympy.
 def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
     node = _innermost(piece.expr, t)
     if node is None:
-        return [piece]
+        return [replace(piece, steady=tuple(replace(f, low=piece.low, high=piece.high) for f in piece.steady))]
     _check_single_points(node, t, piece)
-    cuts = sorted(
-        {root for function in _switches(node) for root in _roots(function, t, piece)}, key=lambda r: sympy.N(r, 30)
-    )
+    roots = {function: _roots(function, t, piece) for function in _switches(node)}
+    steady = piece.steady + tuple(Piece(piece.low, piece.high, f) for f, (_, exact) in roots.items() if not exact)
+    cuts = sorted({root for found, _ in roots.values() for root in found}, key=lambda r: sympy.N(r, 30))
     ends = [piece.low, *cuts, piece.high]
     if len(ends) > MOST_PIECES:
         raise UnsupportedError(f"{node} switches at more than {MOST_PIECES} places; use a simpler entropy")
     found: list[Piece] = []
     for low, high in zip(ends, ends[1:], strict=False):
-        cell = Piece(low, high, piece.expr)
+        cell = Piece(low, high, piece.expr, steady)
         smooth = piece.expr.xreplace({node: _active(node, t, cell.point(S.Half))})
         found.extend(_split(replace(cell, expr=smooth), t))
     return found
@@ -118,7 +123,7 @@ def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> Non
     if not isinstance(node, sympy.Piecewise):
         return
     for relation in node.atoms(sympy.Eq, sympy.Ne):
-        for root in _roots(relation.lhs - relation.rhs, t, piece):
+        for root in _roots(relation.lhs - relation.rhs, t, piece)[0]:
             here = truth.evaluate(node.subs(t, root), {})
             beside = truth.evaluate(_active(node, t, root + sympy.Rational(1, 10**30)), {t: root})
             if not abs(here - beside) < 1e-20:
@@ -145,14 +150,14 @@ def _switches(node: sympy.Expr) -> list[sympy.Expr]:
     return [a - b for i, a in enumerate(node.args) for b in node.args[i + 1 :]]
 
 
-def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> list[sympy.Expr]:
-    """The exact zeros of a switching function inside the piece."""
+def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> tuple[list[sympy.Expr], bool]:
+    """The exact zeros of a switching function inside the piece, and whether it is proved that there are no others."""
     if function.free_symbols - {t}:
         raise UnsupportedError(
             f"the place where {function} changes sign moves with a parameter; bind the parameter first"
         )
     if not function.has(t):
-        return []
+        return [], True
     try:
         polynomial = sympy.Poly(function, t)
         candidates = sympy.real_roots(polynomial) if polynomial.degree() > 0 else []
@@ -162,14 +167,14 @@ def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> list[sympy.Ex
         except Exception:  # SymPy's solvers raise many kinds; the count below decides
             candidates = []
     else:
-        return [root for root in set(candidates) if _inside(root, piece)]
+        return [root for root in set(candidates) if _inside(root, piece)], True
     roots = {root for root in candidates if _inside(root, piece)}
     for _ in range(4):
         more = _other_roots(roots, function, t, piece)
         if more is None:
             break
         if not more:
-            return list(roots)
+            return list(roots), False
         roots |= more
     raise UnsupportedError(f"could not find exactly where {function} changes sign in ({piece.low}, {piece.high})")
 

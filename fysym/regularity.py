@@ -1,4 +1,7 @@
-"""Whether h is real and without poles inside its pieces, continuous between them, and its slope drops at kinks."""
+"""Whether h is real and without poles inside its pieces, and switches nowhere else; what it does between them.
+
+There it must be continuous, and its slope must drop.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from sympy import S
 
 from . import truth
 from .boundary import Point, end_limit
+from .certify import Cover
 from .certify.questions import certified_sign
 from .deadline import Deadline, simplified
 from .entropy import Entropy
 from .errors import UndecidedError
+from .facts import STATUSES
 from .kinks import Piece
 from .rewrite import is_awkward
-from .signs import conditions, prove_sign
+from .signs import Proof, conditions, prove_sign
 from .witness import number, raise_at, refute_undefined, timed_search, violation
 
 # A step at a kink that is smaller, to ten times as many digits as usual, counts as none.
@@ -48,6 +53,24 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
                 exact = exact and value < -TINIEST
             status = status if exact else "sampled"
     return status
+
+
+def check_switches(entropy: Entropy, deadline: Deadline) -> tuple[str, tuple[Proof | Cover, ...]]:
+    """How it is known that h switches only where its pieces meet, with the arguments."""
+    status = "proved"
+    arguments: list[Proof | Cover] = []
+    for part in (part for piece in entropy.pieces for part in piece.steady):
+        f = part.stretched(entropy.t, entropy.x)
+        sign = 1 if truth.evaluate(f, {entropy.x: S.Half}) > 0 else -1
+        argument: Proof | Cover | None = prove_sign(
+            f, entropy.x, Deadline(min(0.1 * deadline.seconds, deadline.left()))
+        )
+        if argument is None or not argument.strict or argument.sign != sign:
+            argument = certified_sign(entropy, f, sign, deadline)
+            status = max(status, "sampled" if argument is None else "certified", key=STATUSES.index)
+        if argument is not None:
+            arguments.append(argument)
+    return status, tuple(arguments)
 
 
 def check_middle(entropy: Entropy) -> str:

@@ -265,6 +265,7 @@ class Regularizer(Methods):
         if verdict.fact.status == "sampled":
             raise UndecidedError(f"there is no proof to export: concavity was only sampled ({verdict.fact.evidence})")
         claims = [("h'' < 0" if proof.strict else "h'' <= 0", proof) for proof in verdict.proofs]
+        claims += [(f"switch {'>' if argument.sign > 0 else '<'} 0", argument) for argument in verdict.steady]
         bend = self.derivation.theory.proofs.get("inverse_shape")
         if bend is not None and self.fact("inverse_shape") is not None:
             claims.append((f"h''' {'>' if bend.sign > 0 else '<'}{'' if bend.strict else '='} 0", bend))
@@ -317,6 +318,8 @@ class Regularizer(Methods):
 
     def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
         """The parameter values at which facts have the values wanted, exactly; other parameters may be given too.
+
+        That no other member has them is shown by monotonicity or, in float64, by intervals that cover the whole range.
 
         >>> import fysym
         >>> fysym.catalog.tsallis.solve(margin=2)

@@ -251,12 +251,22 @@ def test_boxes_that_leave_a_gap_or_overlap_are_refused():
 
 
 def test_a_missing_piece_or_face_is_noticed():
-    for h, params in (("Min(t, 1 - t) - t*log(t)", {}), ("t - t**(1 + a)", {"a": "1/2 <= a <= 2"})):
-        data = made(h, params)
+    for h, params in (
+        ("Min(t, 1 - t) - t*log(t)", {}),
+        ("t - t**(1 + a)", {"a": "1/2 <= a <= 2"}),
+        ("t*(1-t) - Abs(sin(t) - 1/2)", {}),  # two pieces, and a switch that must not vanish inside each
+    ):
+        data = fysym.compile(h, params=params).certificate()
         for k in range(len(data["claims"])):
             spoiled = copy.deepcopy(data)
             del spoiled["claims"][k]
             refused(spoiled)
+
+
+def test_the_switch_of_one_piece_does_not_stand_for_that_of_another():
+    data = fysym.compile("t*(1-t) - Abs(sin(t) - 1/2)").certificate()
+    assert [claim["claim"] for claim in data["claims"][2:]] == ["switch < 0", "switch > 0"]
+    refused({**data, "claims": [*data["claims"][:3], data["claims"][2]]})
 
 
 @pytest.mark.parametrize(

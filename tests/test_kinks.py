@@ -163,3 +163,48 @@ def test_a_switch_between_parameters_does_not_split_the_interval():
     family = fysym.compile("(1 + Abs(a - 1))*t*(1 - t)", params={"a": "0 < a < 2"})
     assert family.bind(a=1.5).margin == 3 and family.bind(a=0.5).margin == 3
     assert sympy.simplify(family.margin.subs(sympy.Symbol("a"), Rational(1, 2)) - 3) == 0
+
+
+def test_a_switch_without_an_exact_method_is_left_to_be_proved():
+    (low, high) = split(Abs(exp(t) - 2), t)
+    assert [low.steady, high.steady] == [(Piece(0, log(2), exp(t) - 2),), (Piece(log(2), 1, exp(t) - 2),)]
+    assert all(piece.steady == () for piece in split(Abs(t**2 - HALF), t)), "the roots of a polynomial are counted"
+
+
+def test_joined_pieces_keep_what_is_left_to_be_proved():
+    (whole,) = split(t * sign(exp(t) - 2) ** 2, t)
+    assert whole.expr == t
+    assert [(part.low, part.high) for part in whole.steady] == [(0, log(2)), (log(2), 1)]
+
+
+@pytest.mark.parametrize("h", ["t*(1-t) - Abs(sin(t) - 1/2)", "t*(1-t) + Min(0, exp(t)/2 - 1)/9"])
+def test_that_h_switches_nowhere_else_is_proved_certified_or_not_claimed(monkeypatch, h):
+    assert {fact.status for fact in (fysym.compile(h).fact("strictly_concave"), fysym.compile(h).fact("margin"))} == {
+        "proved"
+    }
+    monkeypatch.setattr(regularity, "prove_sign", lambda *_, **__: None)
+    if fysym.certify.available():
+        known = fysym.compile(h)
+        assert known.fact("margin").status == "certified" == known.fact("strictly_concave").status
+        assert all("switches nowhere else" in known.fact(name).evidence for name in ("strictly_concave", "slope_at_0"))
+        assert fysym.verify(known.certificate())
+    monkeypatch.setattr(regularity, "certified_sign", lambda *_, **__: None)
+    guessed = fysym.compile(h)
+    assert guessed.fact("margin").status == "sampled" == guessed.fact("strictly_concave").status
+    with pytest.raises(fysym.UndecidedError, match="only sampled"):
+        guessed.certificate()
+    with pytest.raises(fysym.UndecidedError, match="switches nowhere else"):
+        fysym.compile(h, strict=True)
+
+
+def test_a_proof_of_the_other_sign_is_no_proof(monkeypatch):
+    monkeypatch.setattr(regularity, "certified_sign", lambda *_, **__: None)
+    entropy = read("t*(1-t) - Abs(exp(t) - t**2/2)", {}, Deadline(10))
+    (part,) = entropy.pieces[0].steady
+    for wrong in (-1, 1):
+        proof = regularity.Proof(t, wrong, True, "wrong")
+        monkeypatch.setattr(regularity, "prove_sign", lambda *_, proof=proof, **__: proof)
+        refuted = part.expr.subs(t, HALF).is_positive == (wrong < 0)
+        assert regularity.check_switches(entropy, Deadline(10)) == (
+            ("sampled", ()) if refuted else ("proved", (proof,))
+        )

@@ -68,8 +68,8 @@ def _examine(certificate: dict[str, Any]) -> list[str]:
         lines += [f"claim {number}: {data.field(claim, 'claim', str)}", *_check_claim(claim, h, places)]
     for place in places:
         if not place.claimed:
-            raise CertificateError(f"nothing is claimed about h''{place.face}{place.piece}")
-        lines += _check_place(place)
+            raise CertificateError(f"nothing is claimed about {place.what}{place.face}{place.piece}")
+        lines += _check_place(place) if place.what != "switch" else []
     return lines
 
 
@@ -83,8 +83,12 @@ def _check_substitutions(given: dict[str, Any], h: entropy.Entropy) -> None:
 
 @dataclass
 class _Place:
-    """One smooth piece of the entropy, inside the ranges of its parameters or at a closed end of one."""
+    """One smooth piece of the entropy, inside the ranges of its parameters or at a closed end of one.
 
+    Or, where `what` is a switch, a function that must not vanish for h to be one expression there.
+    """
+
+    what: str
     face: str
     piece: str
     plain: sympy.Expr
@@ -101,7 +105,10 @@ def _places(h: entropy.Entropy, face: str = "") -> Iterator[_Place]:
         _check_kink(h, right.expr - left.expr, left.high)
     for piece in h.pieces:
         plain = replace(piece, expr=piece.expr + sympy.expand(h.affine)).stretched(T, T)
-        yield _Place(face, f" on ({piece.low}, {piece.high})", plain, h.opened(plain), h.parameters)
+        yield _Place("h''", face, f" on ({piece.low}, {piece.high})", plain, h.opened(plain), h.parameters)
+        for part in piece.steady:
+            plain = part.stretched(T, T)
+            yield _Place("switch", face, f" on ({part.low}, {part.high})", plain, plain, h.parameters)
     for values in h.faces():
         at = "".join(f" at {name} = {value}" for name, value in values.items())
         yield from _places(entropy.bind(h, values, deadline.Deadline(SECONDS)), face + at)
@@ -150,7 +157,7 @@ def _check_claim(claim: Any, h: entropy.Entropy, places: list[_Place]) -> Iterat
     """The words, the argument and the entropy must fit each other, and the argument must hold."""
     data.keys(claim, "claim", "interval", "argument")
     words = data.field(claim, "claim", str)
-    match = re.fullmatch(r"h('{1,4}) ([<>]=? 0)", words)
+    match = re.fullmatch(r"(?:h('{1,4})|switch) ([<>]=? 0)", words)
     if match is None:
         raise CertificateError(f"the claim {words[:60]!r} is not about a derivative of h, so it cannot be checked")
     if data.field(claim, "interval", list) != ["0", "1"]:
@@ -165,18 +172,22 @@ def _check_claim(claim: Any, h: entropy.Entropy, places: list[_Place]) -> Iterat
     sign, strict = RELATIONS[match[2]]
     if argument.sign != sign or (strict and not argument.strict):
         raise CertificateError(f"the argument does not prove the claim {words!r}")
-    order = len(match[1])
-    place = _find(argument, order, places)
-    yield f"  the expression is h{match[1]} of the entropy{place.face}{place.piece}"
+    order = len(match[1] or "")
+    what = "h''" if order else "switch"
+    place = _find(argument, order, [place for place in places if place.what == what])
+    yield f"  the expression is {f'h{match[1]}' if order else 'a switch'} of the entropy{place.face}{place.piece}"
     if argument.cover is not None:
         if argument.children:
             raise CertificateError("a cover rests on no other step")
         yield "  " + covers.check(argument.cover, argument.expr, sign)
     else:
         yield from ("  " + line for line in steps.check(argument))
+    if order == 0:
+        place.claimed |= argument.strict
     for other in places:
         covered = other is place or (argument.cover is not None and other.face.startswith(place.face))
-        other.claimed |= order == 2 and sign < 0 and covered and other.piece == place.piece
+        same = (other.what, other.piece) == (place.what, place.piece)
+        other.claimed |= order == 2 and sign < 0 and covered and same
 
 
 def _find(argument: Step, order: int, places: list[_Place]) -> _Place:
