@@ -551,6 +551,6 @@ def filled(template: str, places: Mapping[str, Any]) -> str:
         lines = value.strip("\n").split("\n") if isinstance(value, str) else value
         return "\n".join(match[1] + line for line in lines if line.strip())
 
-    for _ in range(4):
+    while pattern.search(template):
         template = pattern.sub(block, template)
     return re.sub(r"\{(\w+)\}", lambda match: str(places[match[1]]), template)

@@ -1,12 +1,15 @@
-"""Emits the Numba kernel of an entropy G(sum s(p_j)): a Newton method for log w around one for the cut.
+"""Emits the Numba kernel of an entropy G(sum s(p_j)): roots c, the cut, and w.
 
-With x the scores less their largest, p_j = q((x_j - c) / w), c such that they sum to 1, and w = sign G'(sum s(p_j)).
-Both roots move together: when w changes, c starts from where the implicit function theorem puts it.
+With x the scores less their largest, p_j = q(b_j), b_j = (x_j - c) / w, c such that they sum to 1, and w = sign G'(u),
+u = sum s(p_j). Newton's method for both at once takes an evaluation of q and s a step; short rows are solved by it in
+blocks, one a lane. Where it does not converge, both are bracketed: a method for log w around one for c. When w changes,
+c then starts from where the implicit function theorem puts it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +18,9 @@ import sympy
 from ..errors import UnsupportedError
 from ..program import Program
 from ..rewrite import cancelled
+from ..runtime import numba
 from . import numba as separable
+from . import numba_composite_block as block
 from . import numba_templates as text
 from .printer import assignments
 
@@ -68,15 +73,63 @@ for j in range(0, k, L):
     vstore(buf, j, vload(buf, j) - m)
 vstore(buf, k, vfull(x, NINF))
 {guess}
-c = HALF * w * ({right} - RISE)
-cl = ZERO  # the cut is c + cl: a score next to it keeps all its digits
 w0 = w
+cl = ZERO  # the cut is c + cl: a score next to it keeps all its digits
+total = ZERO
+settled = False
+for iteration in range(STEPS):
+    scale = ONE / w
+    f = vfull(x, ZERO)
+    g = f
+    e = f
+    h = f
+    n = f
+    for j in range(0, k, L):
+        a = ((vload(buf, j) - c) - cl) * scale
+        {term}
+        vstore(pbuf, j, t)
+        vstore(wbuf, j, w1)
+    total = vsum(f)
+    move, step, rate = newton(total, vsum(g), vsum(e), vsum(h), vsum(n), w)
+    if abs(total - ONE) <= EXACT and abs(move) <= STILL:
+        settled = rate > LEAST_RATE
+        break
+    c, cl, w = moved(c, cl, w, move, step, {right})
+if settled:
+    f = vfull(x, ZERO)
+    for j in range(0, k, L):
+        a = ((vload(buf, j) - c) - cl) * scale
+        p = vload(pbuf, j)
+        w1 = vload(wbuf, j)
+        {last_step}
+        f = f + p
+        vstore(pbuf, j, p)
+    total = vsum(f)
+    w = w * vexp(move)
+else:
+    {bracketed}
+if not settled or c < -MARGIN:
+    row_fill(out, base, d, NAN)
+    store1(loss, i, NAN)
+    special += 1
+    continue
+if total != total:
+    row_fill(out, base, d, NAN)
+    store1(loss, i, NAN)
+    continue
+{store}
+store1(loss, i, w)
+"""
+
+BRACKETED = """
+w = w0
+c = HALF * w * ({right} - RISE)
+cl = ZERO
 at = ZERO  # log(w / w0)
 lowest = NINF
 highest = INF
 reach = F(1e-9)
 final = False
-settled = False
 rough = F(1e-3)
 before = INF
 for outer in range(80):
@@ -206,18 +259,8 @@ for outer in range(80):
     new = c + t
     cl = t - (new - c)
     c = new
-if not settled or c < -MARGIN:
-    row_fill(out, base, d, NAN)
-    store1(loss, i, NAN)
-    special += 1
-    continue
-if total != total:
-    row_fill(out, base, d, NAN)
-    store1(loss, i, NAN)
-    continue
-{store}
-store1(loss, i, w)
 """
+# Where there is a margin: p proportional to how far a score is within it gives w, and its largest the cut.
 GUESS = """
 f = vfull(x, ZERO)
 for j in range(0, k, L):
@@ -230,8 +273,10 @@ for j in range(0, k, L):
     {inner}
     f = f + vwhere_pos(t, s)
 w = first(vsum(f))
+c = -w * rise_of(MARGIN * share)
 """
 AT_VERTEX = "w = first(AT_ONE)"
+MIDDLE = AT_VERTEX + "\nc = HALF * w * (F(high) - RISE)"
 SCATTER = """
 for j in range(0, k, L):
     vstore(pbuf, j, vload(pbuf, j) / total)
@@ -266,7 +311,7 @@ def source(program: Program, form: Form) -> str:
     dense = family(program) == "dense"
     if not dense and not math.isfinite(form.margin):
         raise UnsupportedError("the margin is not known")
-    ends = program.ends
+    rise, slope = program.ends["rise_high"], sympy.diff(form.inner, separable.P)
     constants: list[str] = []
     if dense:
         statements = separable._dense(program, "dense", 64, constants)["q"]
@@ -275,31 +320,40 @@ def source(program: Program, form: Form) -> str:
         statements = separable._margin_inverse(program, 64, constants)
         constants += ["LOW = F(0)", f"MARGIN = F({form.margin * (1 + 1e-6)!r})"]
     constants += [
-        f"RISE = F({ends['rise_high']!r})",
+        f"RISE = F({rise!r})",
         f"SIGN = {form.sign}.0",
         f"AT_ONE = F({form.at_one!r})",
+        f"BASE = F({-form.sign * float(slope.subs(separable.P, 1)) - rise!r})",
+        f"SHORT = {numba.SHORT if dense else 32 if separable.cost(statements) <= separable.CHEAP else 16}",
     ]
-    inner = assignments({"s": form.inner}, separable.P, "p", separable.VECTOR)
-    outer = {
-        name: assignments({"g": expr}, PLACE, "u", separable.VECTOR)
-        for name, expr in (("first", form.first), ("bend", form.bend))
+    written = {
+        "first": assignments({"g": form.first}, PLACE, "u", separable.VECTOR),
+        "bend": assignments({"g": form.bend}, PLACE, "u", separable.VECTOR),
+        "inner": assignments({"s": form.inner}, separable.P, "p", separable.VECTOR),
+        "inner_slope": assignments({"s": slope}, separable.P, "p", separable.VECTOR),
     }
-    if "np." in "".join([*inner, *outer["first"], *outer["bend"]]):
+    if "np." in "".join(line for lines in written.values() for line in lines):
         raise UnsupportedError("s or G has no vector code")
     gather = WHOLE_ROW if dense else text.MARGIN.partition("{bracket}")[0]
     places: dict[str, Any] = {
         "float": "float64",
         "memory": "POINTER", "lanes": 8, "tiny": 2.0**-1022, "below": 1.0 - 2.0**-53, "huge": "1e290",
         "store_nan": "store1(loss, i, NAN)", "alone": [AT_VERTEX, "store1(loss, i, w)"], "each": "", "last": "",
-        "after": "", "constants": constants, "q": [_renamed(line) for line in statements], "inner": inner, **outer,
-        "guess": AT_VERTEX if dense else GUESS, "store": COPY if dense else SCATTER,
+        "after": "", "constants": constants, "q": [_renamed(line) for line in statements], **written,
+        "guess": MIDDLE if dense else GUESS, "bracketed": BRACKETED, "store": COPY if dense else SCATTER,
         "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
+        **block.places(dense), "term_inner": _of_slope(form, slope) or written["inner"],
     }  # fmt: skip
-    body = text.HEAD + "\n{constants}\n" + OUTER + text.KERNEL
-    return separable.filled(body, {"solve": text.ROW, "solve_row": gather + SOLVE, **places})
+    body = text.HEAD + "\n{constants}\n" + OUTER + block.FUNCTIONS + text.KERNEL
+    return separable.filled(body, {"row": text.ROW, "solve_row": gather + SOLVE, **places})
+
+
+def _of_slope(form: Form, slope: sympy.Expr) -> list[str]:
+    """A statement for s from p and b where s is a multiple of p s', as a power is; none elsewhere."""
+    ratio = cancelled(sympy.powsimp(form.inner / (separable.P * slope)))
+    return [f"s = p * ((BASE + b) * {float(-form.sign * ratio)!r})"] if ratio.is_number else []
 
 
 def _renamed(line: str) -> str:
     """q' is called w in the statements for q, and w1 here, where w is the temperature."""
-    name, equals, value = line.partition(" = ")
-    return ("w1" if name == "w" else name) + equals + value
+    return re.sub(r"\bw\b", "w1", line)

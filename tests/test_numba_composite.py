@@ -1,0 +1,91 @@
+"""Compiled kernels of G(sum s(p_j)): rows in blocks, what Newton's method leaves, and tables of q."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fysym
+from fysym.composite.reference import Reference
+from fysym.runtime import composite
+
+from .families import MEMBERS, member, optimality
+
+pytest.importorskip("numba")
+
+# G and s of entropies for which Newton's method alone runs in circles, and one whose q is a table.
+HARD = {
+    "exp": ("1 - exp(u - 1)", "t**3"),
+    "ratio": ("u/(1 + u)", "t*(1 - t)*(2 + t)"),
+    "log": ("log(2 - u)", "t**4"),
+    "table": ("log(1 + u)", "t*(1 - t) + sin(pi*t)/pi"),
+}
+
+
+@functools.cache
+def hard(name: str) -> Any:
+    return fysym.compile_composite(*HARD[name])
+
+
+def compiled(reg: Any, theta: Any) -> Any:
+    """A prediction of which no row is left to NumPy."""
+    reg.predict(theta[:1], target="numba")  # the kernel is made, and checked against NumPy
+
+    def refuse(functions: Any, theta: Any) -> Any:
+        raise AssertionError(f"{len(theta)} rows were left, such as {theta[0].tolist()}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(composite, "solve_composite", refuse)
+        return reg.predict(theta, target="numba")
+
+
+@pytest.mark.parametrize("name", [*MEMBERS, *HARD])
+def test_a_row_of_a_block_is_solved_as_if_it_were_alone(name: str) -> None:
+    reg = hard(name) if name in HARD else member(name)
+    theta = np.random.default_rng(5).normal(0.0, 0.7, (21, 6))
+    theta[3, 2], theta[4], theta[9, :5], theta[10, 1] = np.nan, -np.inf, -np.inf, np.inf
+    theta[12] = 0.25  # all equal
+    together, alone = reg.predict(theta), np.stack([reg.predict(row) for row in theta])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(together[::-1], reg.predict(theta[::-1]))
+    assert np.isnan(together[[3, 4]]).all() and np.isfinite(np.delete(together, [3, 4], axis=0)).all()
+    np.testing.assert_array_equal(together[9], [0, 0, 0, 0, 0, 1])
+    np.testing.assert_array_equal(together[10], [0, 1, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("name", ["norm_1.1", "norm_1.5", "norm_2", "norm_3", "squared_norm_1.5", "renyi_0.5"])
+@pytest.mark.parametrize(("n", "d"), [(333, 2), (333, 10), (100, 16), (100, 33), (100, 128), (50, 129), (20, 900)])
+def test_every_row_is_solved_by_the_kernel(name: str, n: int, d: int) -> None:
+    for scale in (0.01, 0.1, 1.0, 30.0):
+        theta = np.random.default_rng(d).normal(0.0, scale, (n, d))
+        p = compiled(member(name), theta)
+        assert (p >= 0).all() and np.abs(p.sum(axis=1) - 1).max() <= 1e-14
+        assert optimality(name, theta, p).max() <= 1e-12
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize(("n", "d"), [(300, 2), (300, 10), (40, 60)])
+def test_what_newton_leaves_is_bracketed(name: str, n: int, d: int) -> None:
+    f = hard(name)._kernel.functions
+    for scale in (0.05, 0.5, 2.0, 9.0):
+        theta = np.random.default_rng(7).normal(0.0, scale, (n, d))
+        p = compiled(hard(name), theta)
+        slopes = theta + f.gradient(p)  # equal on the support, none larger off it
+        level = np.take_along_axis(slopes, p.argmax(axis=1)[:, None], axis=1)
+        beyond = np.where(p > 0.0, np.abs(slopes - level), slopes - level)
+        assert beyond.max() <= 2e-13 * (1.0 + scale)
+        assert np.abs(p.sum(axis=1) - 1.0).max() <= 1e-14
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_against_many_digits(name: str) -> None:
+    reg = hard(name)
+    reference = Reference(reg.outer, reg.inner, 40)
+    for theta in np.random.default_rng(8).normal(0.0, 1.0, (6, 4)):
+        p = reg.predict(theta, target="numba")
+        truth, rates = reference.solve(theta.tolist(), p.tolist())
+        for ours, exact, rate in zip(p, truth, rates, strict=True):
+            assert abs(ours - exact) <= 1e-14 * exact + 4 * np.spacing(np.abs(theta).max()) * float(rate)
