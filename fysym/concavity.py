@@ -20,7 +20,7 @@ from .certify.questions import certificate_evidence, certified_sign
 from .deadline import Deadline, cancelled, factored, simplified
 from .entropy import Entropy
 from .errors import NotConcaveError, UndecidedError
-from .facts import STATUSES, Fact
+from .facts import Fact, weakest
 from .kinks import Piece
 from .regularity import check_kinks, check_middle, check_regular, check_switches
 from .signs import Proof, by_sturm, prove_sign
@@ -44,7 +44,7 @@ class Verdict:
 
     def limit(self, fact: Fact) -> Fact:
         """A fact that was derived from the pieces of h, which is known no better than they are."""
-        if STATUSES.index(self.switches) <= STATUSES.index(fact.status):
+        if weakest(self.switches, fact.status) == fact.status:
             return fact
         return replace(fact, status=self.switches, evidence=f"{fact.evidence}; {SWITCHES[self.switches]}")
 
@@ -59,7 +59,7 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
     """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
     try:
         verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
-        joined = max((check_kinks(entropy, deadline), check_middle(entropy)), key=STATUSES.index)
+        joined = weakest(check_kinks(entropy, deadline), check_middle(entropy))
         switches, steady = check_switches(entropy, deadline)
         for face in entropy.faces():
             bound = entropy.at_face(face, deadline)
@@ -74,12 +74,12 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         if not assume_concave:
             raise
         return Verdict(Fact("strictly concave", True, "sampled", f"assumed by the caller; {error}"), False)
-    status = max((*(v.fact.status for v in verdicts), joined), key=STATUSES.index)
+    status = weakest(*(v.fact.status for v in verdicts), joined)
     evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
     evidence += "; pieces joined to hundreds of digits" if joined == "sampled" else ""
     proofs = tuple(proof for v in verdicts for proof in v.proofs)
     zero = next((v.zero for v in verdicts if v.zero is not None), None)
-    switches = max((*(v.switches for v in verdicts), switches), key=STATUSES.index)
+    switches = weakest(*(v.switches for v in verdicts), switches)
     steady += tuple(argument for v in verdicts for argument in v.steady)
     fact = Fact("strictly concave", True, status, evidence)
     found = Verdict(fact, all(v.strict for v in verdicts), proofs, zero, switches, steady)

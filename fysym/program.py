@@ -22,8 +22,8 @@ from .domains import SIMPLEX, Domain
 from .emit.printer import lines
 from .entropy import SLOPE, Entropy
 from .errors import UndecidedError
+from .facts import Theory
 from .rewrite import patched, variants
-from .theory import Theory
 
 EPS = 2.0**-52
 # A form is taken at once below GOOD ulps; a closed-form inverse above POOR ulps is not used at all.

@@ -10,7 +10,7 @@ import sympy
 
 from . import truth
 from .entropy import Entropy
-from .theory import Theory
+from .facts import Theory
 
 DIGITS = 40
 LEAST = sympy.Rational(1, 10**400)  # smaller probabilities count as 0

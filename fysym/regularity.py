@@ -15,7 +15,7 @@ from .certify.questions import certified_sign
 from .deadline import Deadline, simplified
 from .entropy import Entropy
 from .errors import UndecidedError
-from .facts import STATUSES
+from .facts import weakest
 from .kinks import Piece
 from .rewrite import is_awkward
 from .signs import Proof, conditions, prove_sign
@@ -67,7 +67,7 @@ def check_switches(entropy: Entropy, deadline: Deadline) -> tuple[str, tuple[Pro
         )
         if argument is None or not argument.strict or argument.sign != sign:
             argument = certified_sign(entropy, f, sign, deadline)
-            status = max(status, "sampled" if argument is None else "certified", key=STATUSES.index)
+            status = weakest(status, "sampled" if argument is None else "certified")
         if argument is not None:
             arguments.append(argument)
     return status, tuple(arguments)

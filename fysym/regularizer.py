@@ -17,11 +17,10 @@ from .deadline import run
 from .emit import TARGETS
 from .entropy import Entropy
 from .errors import InputError, UndecidedError, UnsupportedError
-from .facts import Fact
+from .facts import Fact, Theory
 from .kinks import derivative
 from .methods import Methods
 from .parse import shown
-from .theory import Theory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

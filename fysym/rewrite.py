@@ -332,3 +332,13 @@ _REWRITES: tuple[Callable[[sympy.Expr], sympy.Expr], ...] = (
     lambda e: e if _is_chain(e) else simplified(e),
     factored,
 )
+
+
+def shortest(expr: sympy.Expr) -> sympy.Expr:
+    """The shortest of a few equal forms."""
+    if expr.is_infinite or expr.is_Float:
+        return expr
+    forms = [expr, sympy.expand(expr)]
+    if expr.free_symbols:
+        forms.append(factored(sympy.together(expr)))
+    return min(forms, key=lambda x: (x.count_ops(), str(x)))
