@@ -263,10 +263,33 @@ def test_a_missing_piece_or_face_is_noticed():
             refused(spoiled)
 
 
-def test_the_switch_of_one_piece_does_not_stand_for_that_of_another():
-    data = fysym.compile("t*(1-t) - Abs(sin(t) - 1/2)").certificate()
-    assert [claim["claim"] for claim in data["claims"][2:]] == ["switch < 0", "switch > 0"]
-    refused({**data, "claims": [*data["claims"][:3], data["claims"][2]]})
+SWITCHING = "t*(1-t) - Abs(sin(t) - 1/2)"
+
+
+def test_what_does_not_stand_for_a_switch():
+    data = fysym.compile(SWITCHING).certificate()
+    first, second = data["claims"][2:]
+    assert [first["claim"], second["claim"]] == ["switch < 0", "switch > 0"]
+    refused({**data, "claims": [*data["claims"][:3], first]})  # that of another piece
+    weak = {**second, "claim": "switch >= 0", "argument": {**second["argument"], "strict": False}}
+    refused({**data, "claims": [*data["claims"][:3], weak]})  # one that allows zeros
+    bent = sympy.diff(entropy.read(SWITCHING, {}, Deadline(9)).pieces[1].steady[0].stretched(t, t), t, 2)
+    other = export("t", [("h'' < 0", prove_sign(bent, t, Deadline(9)))], {})["claims"]
+    refused({**data, "claims": [*data["claims"][:3], *other]})  # the sign of its second derivative
+
+
+def test_a_cover_of_the_curvature_does_not_stand_for_a_switch(monkeypatch):
+    monkeypatch.setattr("fysym.concavity.prove_sign", lambda *_, **__: None)
+    data = fysym.compile(SWITCHING).certificate()
+    assert [claim["argument"]["rule"] for claim in data["claims"][:2]] == ["ball arithmetic"] * 2
+    assert verify(data)
+    refused({**data, "claims": data["claims"][:3]})
+
+
+def test_families_with_switches():
+    data = fysym.compile("a*t*(1-t) - Abs(sin(t) - 1/2)", params={"a": "1 <= a <= 2"}).certificate()
+    assert [claim["claim"] for claim in data["claims"]].count("switch > 0") == 3  # inside, and at both ends
+    assert verify(data)
 
 
 @pytest.mark.parametrize(

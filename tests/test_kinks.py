@@ -171,6 +171,12 @@ def test_a_switch_without_an_exact_method_is_left_to_be_proved():
     assert all(piece.steady == () for piece in split(Abs(t**2 - HALF), t)), "the roots of a polynomial are counted"
 
 
+def test_pieces_of_several_switches_keep_what_is_left_of_each():
+    for piece in split(Abs(exp(t) - 2) + Abs(sympy.sin(t) - HALF), t):
+        assert {part.expr for part in piece.steady} == {exp(t) - 2, sympy.sin(t) - HALF}
+        assert all((part.low, part.high) == (piece.low, piece.high) for part in piece.steady)
+
+
 def test_joined_pieces_keep_what_is_left_to_be_proved():
     (whole,) = split(t * sign(exp(t) - 2) ** 2, t)
     assert whole.expr == t
@@ -197,7 +203,7 @@ def test_that_h_switches_nowhere_else_is_proved_certified_or_not_claimed(monkeyp
         fysym.compile(h, strict=True)
 
 
-def test_a_proof_of_the_other_sign_is_no_proof(monkeypatch):
+def test_a_proof_of_the_other_sign_or_one_that_allows_zeros_is_no_proof(monkeypatch):
     monkeypatch.setattr(regularity, "certified_sign", lambda *_, **__: None)
     entropy = read("t*(1-t) - Abs(exp(t) - t**2/2)", {}, Deadline(10))
     (part,) = entropy.pieces[0].steady
