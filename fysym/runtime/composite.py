@@ -299,12 +299,14 @@ class CompositeKernel:
         f = self.functions
         x = below(given.rows, given.rows.max(axis=1, initial=-np.inf))
         at_p, at_y = f.u(p), f.u(wanted)
-        apart = f.entropy(at_p) - f.entropy(at_y)
-        loss = np.where(p == wanted, 0.0, x * (p - wanted)).sum(axis=1) + apart
-        small = np.flatnonzero(w <= LARGE)
+        loss = f.entropy(at_p) - f.entropy(at_y)
+        small, large = np.flatnonzero(w <= LARGE), np.flatnonzero(~(w <= LARGE))
         if len(small):
             inside = f.separable.loss(x[small] / w[small, None], wanted[small], target=inner_target(target))
-            loss[small] = w[small] * inside + (apart - f.sign * w * (at_p - at_y))[small]
+            loss[small] += w[small] * (inside - f.sign * (at_p - at_y)[small])
+        if len(large):
+            apart = p[large] - wanted[large]
+            loss[large] += np.where(apart == 0.0, 0.0, x[large] * apart).sum(axis=1)
         loss = np.where((p == wanted).all(axis=1), 0.0, np.maximum(loss, 0.0))
         loss = np.where(np.isnan(p).any(axis=1), np.nan, loss)
         return back_batch(given, loss), back(given, p - wanted)
