@@ -263,6 +263,25 @@ def test_a_missing_piece_or_face_is_noticed():
             refused(spoiled)
 
 
+def test_the_face_of_one_value_does_not_stand_for_that_of_another():
+    """At a = 10, whose text begins as that of a = 1, h is 0."""
+    for h, params, one in (
+        ("(10-a)*(t*(1-t))", {"a": "1 <= a <= 10"}, -18),
+        ("(3*a-1)*t*(1-t)", {"a": "1/3 <= a <= 1"}, -4),
+    ):
+        family = entropy.read(h, params, Deadline(9))
+        inside = prove_sign(family.opened(sympy.diff(family.given, t, 2)), t, Deadline(9))
+        assert inside.sign < 0 and inside.strict
+        face = certify.certify_sign(sympy.Integer(one), t, -1, 5.0)
+        refused(export(h, [("h'' < 0", inside), ("h'' < 0", face)], params))
+
+
+@pytest.mark.parametrize("h", ["t", "t*(sin(t)**2 + cos(t)**2)", "Min(t, 1 - t)"])
+def test_a_curvature_of_zero_is_not_strict(h):
+    weak = Proof(sympy.Integer(0), -1, False, "its range")
+    refused(export(h, [("h'' <= 0", weak), ("h'' <= 0", weak)], {}))
+
+
 SWITCHING = "t*(1-t) - Abs(sin(t) - 1/2)"
 
 
