@@ -22,7 +22,7 @@ from .entropy import Entropy
 from .errors import NotConcaveError, UndecidedError
 from .facts import Fact, weakest
 from .kinks import Piece
-from .regularity import check_kinks, check_middle, check_regular, check_switches
+from .regularity import check_kinks, check_middle, check_points, check_regular, check_switches
 from .signs import Proof, by_sturm, prove_sign
 from .witness import PROBES, probe, refute, timed_search, violations
 
@@ -59,7 +59,7 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
     """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
     try:
         verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
-        joined = weakest(check_kinks(entropy, deadline), check_middle(entropy))
+        joined = weakest(*(check(entropy, deadline) for check in (check_points, check_kinks, check_middle)))
         switches, steady = check_switches(entropy, deadline)
         for face in entropy.faces():
             bound = entropy.at_face(face, deadline)

@@ -137,6 +137,23 @@ class Entropy:
         *first, (last, _) = branches
         return sympy.Piecewise(*((expr, self.t < high) for expr, high in first), (last, True)) if first else last
 
+    def point_steps(self) -> Iterator[tuple[sympy.Expr, sympy.Expr | None]]:
+        """Where h switches and might have a value of its own, by how much that differs from its pieces', if known.
+
+        Where the formula has no value the limit is meant.
+        """
+        if not self.given.has(sympy.Piecewise, sympy.sign, sympy.Heaviside):  # others are continuous
+            return
+        inside = [(piece, at) for piece in self.pieces for at in piece.joints]
+        for piece, at in (*inside, *((piece, piece.high) for piece in self.pieces[:-1])):
+            try:
+                value = self.given.subs(self.t, at)
+            except (TypeError, ValueError):  # SymPy cannot compare such numbers
+                yield at, None
+                continue
+            if not value.has(sympy.nan, sympy.zoo, sympy.oo):
+                yield at, self.opened(value - (piece.expr + self.affine).subs(self.t, at))
+
     @property
     def points(self) -> list[Point]:
         """Coordinates of parameter values spread over the range; one empty point without parameters."""

@@ -10,7 +10,7 @@ from sympy import S
 
 from . import truth
 from .deadline import on_timeout
-from .errors import NotConcaveError, UnsupportedError
+from .errors import UnsupportedError
 
 SWITCHING = (sympy.Abs, sympy.Min, sympy.Max, sympy.sign, sympy.Piecewise, sympy.Heaviside)
 MOST_PIECES = 32
@@ -44,13 +44,15 @@ class Piece:
     """A smooth expression that equals h on low < t < high, where ends may be infinite.
 
     `steady` are switching functions, on parts of the piece, whose zeros were searched for and not found by an exact
-    method: that h is this expression rests on a proof, elsewhere, that each has no zero inside its part.
+    method: that h is this expression rests on a proof, elsewhere, that each has no zero inside its part. `joints` are
+    places inside where h switches between equal expressions, and may have another value.
     """
 
     low: sympy.Expr
     high: sympy.Expr
     expr: sympy.Expr
     steady: tuple[Piece, ...] = ()
+    joints: tuple[sympy.Expr, ...] = ()
 
     def point(self, x: sympy.Expr) -> sympy.Expr:
         """The t that a coordinate 0 < x < 1 of the piece stands for; it grows with x."""
@@ -93,7 +95,9 @@ def split(h: sympy.Expr, t: sympy.Symbol, low: sympy.Expr = S.Zero, high: sympy.
     pieces: list[Piece] = []
     for piece in _split(Piece(low, high, h), t):
         if pieces and pieces[-1].expr == piece.expr:
-            pieces[-1] = replace(pieces[-1], high=piece.high, steady=pieces[-1].steady + piece.steady)
+            left = pieces.pop()
+            joints = (*left.joints, piece.low, *piece.joints)
+            pieces.append(replace(left, high=piece.high, steady=left.steady + piece.steady, joints=joints))
         else:
             pieces.append(piece)
     return tuple(pieces)
@@ -103,34 +107,34 @@ def _split(piece: Piece, t: sympy.Symbol) -> list[Piece]:
     node = _innermost(piece.expr, t)
     if node is None:
         return [replace(piece, steady=tuple(replace(f, low=piece.low, high=piece.high) for f in piece.steady))]
-    _check_single_points(node, t, piece)
     roots = {function: _roots(function, t, piece) for function in _switches(node)}
     steady = piece.steady + tuple(Piece(piece.low, piece.high, f) for f, (_, exact) in roots.items() if not exact)
-    cuts = sorted({root for found, _ in roots.values() for root in found}, key=lambda r: sympy.N(r, 30))
+    cuts = _sorted({root for found, _ in roots.values() for root in found})
     ends = [piece.low, *cuts, piece.high]
     if len(ends) > MOST_PIECES:
         raise UnsupportedError(f"{node} switches at more than {MOST_PIECES} places; use a simpler entropy")
     found: list[Piece] = []
     for low, high in zip(ends, ends[1:], strict=False):
         cell = Piece(low, high, piece.expr, steady)
-        smooth = piece.expr.xreplace({node: _active(node, t, cell.point(S.Half))})
+        smooth = piece.expr.xreplace({node: _active(node, t, cell)})
         found.extend(_split(replace(cell, expr=smooth), t))
     return found
 
 
-def _check_single_points(node: sympy.Expr, t: sympy.Symbol, piece: Piece) -> None:
-    """A value that holds at one point only must be the one that its surroundings have."""
-    if not isinstance(node, sympy.Piecewise):
-        return
-    for relation in node.atoms(sympy.Eq, sympy.Ne):
-        for root in _roots(relation.lhs - relation.rhs, t, piece)[0]:
-            here = truth.evaluate(node.subs(t, root), {})
-            beside = truth.evaluate(_active(node, t, root + sympy.Rational(1, 10**30)), {t: root})
-            if not abs(here - beside) < 1e-20:
-                raise NotConcaveError(
-                    f"h is not strictly concave: {node} jumps at the single point t = {root}. Try: a continuous h.",
-                    root,
-                )
+def _sorted(places: set[sympy.Expr]) -> list[sympy.Expr]:
+    """Numbers in order, each once, however close they are."""
+
+    def compare(a: sympy.Expr, b: sympy.Expr) -> int:
+        order = truth.sign(a - b)
+        if order is None:
+            raise UnsupportedError(f"could not tell whether h switches at {a} or at {b} first; use a simpler entropy")
+        return order
+
+    ordered: list[sympy.Expr] = []
+    for place in sorted(places, key=functools.cmp_to_key(compare)):
+        if not ordered or compare(ordered[-1], place) != 0:
+            ordered.append(place)
+    return ordered
 
 
 def _innermost(expr: sympy.Expr, t: sympy.Symbol) -> sympy.Expr | None:
@@ -183,7 +187,7 @@ def _other_roots(roots: set[sympy.Expr], function: sympy.Expr, t: sympy.Symbol, 
     """Simple roots besides the known ones, by a search of all that is between those; None if others are there."""
     from .search import search_positive
 
-    ends = [piece.low, *sorted(roots, key=lambda r: sympy.N(r, 30)), piece.high]
+    ends = [piece.low, *_sorted(roots), piece.high]
     x = sympy.Symbol("x", positive=True)
     found = set()
     for low, high in zip(ends, ends[1:], strict=False):
@@ -212,11 +216,14 @@ def _inside(root: sympy.Expr, piece: Piece) -> bool:
     return bool(root.is_real) and above and (not piece.high.is_finite or truth.sign(piece.high - root) == 1)
 
 
-def _active(node: sympy.Expr, t: sympy.Symbol, where: sympy.Expr) -> sympy.Expr:
-    """What the node equals on the cell around `where`."""
+def _active(node: sympy.Expr, t: sympy.Symbol, cell: Piece) -> sympy.Expr:
+    """What the node equals on a cell without switches inside: what it is in the middle, to digits that resolve it."""
+    where, digits = cell.point(S.Half), truth.DIGITS
+    if (cell.high - cell.low).is_finite:
+        digits += 3 * max(0, -int(sympy.log(abs(sympy.N(cell.high - cell.low, 15)), 10)))
 
     def value(expr: sympy.Expr) -> sympy.Expr:
-        return truth.evaluate(expr, {t: where})
+        return truth.evaluate(expr, {t: where}, digits)
 
     if isinstance(node, (sympy.Abs, sympy.sign, sympy.Heaviside)):
         inner = node.args[0]
@@ -226,7 +233,10 @@ def _active(node: sympy.Expr, t: sympy.Symbol, where: sympy.Expr) -> sympy.Expr:
         return S.One if positive else (S.Zero if isinstance(node, sympy.Heaviside) else S.NegativeOne)
     if isinstance(node, sympy.Piecewise):
         for expr, condition in node.args:
-            if condition.subs(t, sympy.N(where, 30)) == True:  # noqa: E712 (SymPy truth)
+            holds = condition.subs(t, sympy.N(where, digits))
+            if holds not in (sympy.true, sympy.false):
+                raise UnsupportedError(f"the condition {condition} cannot be decided; use comparisons in {t}")
+            if holds == sympy.true:
                 return expr
         raise UnsupportedError(f"{node} has no value at t = {sympy.N(where, 6)}; add a last branch (..., True)")
     choose = min if isinstance(node, sympy.Min) else max

@@ -55,6 +55,19 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
     return status
 
 
+def check_points(entropy: Entropy, deadline: Deadline) -> str:
+    """How it is known that h has, where it switches, the value that its pieces have there; an error where not."""
+    status = "proved"
+    for at, step in entropy.point_steps():
+        if step is not None and _is_joined(entropy, step, 0, deadline):
+            continue
+        for point in entropy.points if step is not None else ():
+            if not abs(truth.evaluate(step, point, digits=10 * truth.DIGITS)) <= TINIEST:
+                raise_at(entropy, at, point, f"h jumps at the single point t = {number(at)}", "a continuous h")
+        status = "sampled"
+    return status
+
+
 def check_switches(entropy: Entropy, deadline: Deadline) -> tuple[str, tuple[Proof | Cover, ...]]:
     """How it is known that h switches only where its pieces meet, with the arguments."""
     status = "proved"
@@ -73,7 +86,7 @@ def check_switches(entropy: Entropy, deadline: Deadline) -> tuple[str, tuple[Pro
     return status, tuple(arguments)
 
 
-def check_middle(entropy: Entropy) -> str:
+def check_middle(entropy: Entropy, _: Deadline) -> str:
     """How it is known that h' does not rise at 0, where a piece without ends was cut in two."""
     status = "proved"
     for piece in entropy.pieces:

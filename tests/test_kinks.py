@@ -8,7 +8,7 @@ import sympy
 from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, S, exp, log, sign, sqrt
 
 import fysym
-from fysym import regularity
+from fysym import kinks, regularity
 from fysym.deadline import Deadline
 from fysym.entropy import VARIABLE as t
 from fysym.entropy import read
@@ -99,9 +99,10 @@ def test_a_polynomial_with_many_roots_is_refused_with_their_number():
 
 def test_a_value_at_one_point_must_be_the_one_around_it():
     smooth = t * (1 - t)
-    assert split(Piecewise((QUARTER, sympy.Eq(t, HALF)), (smooth, True)), t) == (Piece(S.Zero, S.One, smooth),)
+    (whole,) = fysym.compile(Piecewise((QUARTER, sympy.Eq(t, HALF)), (smooth, True))).derivation.entropy.pieces
+    assert (whole.expr, whole.joints) == (smooth, (HALF,))
     with pytest.raises(NotConcaveError, match="jumps at the single point t = 1/2") as caught:
-        split(Piecewise((HALF, sympy.Eq(t, HALF)), (smooth, True)), t)
+        fysym.compile(Piecewise((HALF, sympy.Eq(t, HALF)), (smooth, True)))
     assert caught.value.witness == HALF
 
 
@@ -213,3 +214,67 @@ def test_a_proof_of_the_other_sign_or_one_that_allows_zeros_is_no_proof(monkeypa
         monkeypatch.setattr(regularity, "prove_sign", lambda *_, proof=proof, **__: proof)
         expected = ("proved", (proof,)) if sign_of == right and strict else ("sampled", ())
         assert regularity.check_switches(entropy, Deadline(10)) == expected
+
+
+ONCE = [
+    "t*(1-t) if t<1/3 else (9 if t<=1/3 else t*(1-t))",
+    "t*(1-t) if t<1/3 else (99 if t<=1/3 else t*(1-t)-(t-1/3)**2)",
+    "t*(1-t) if t**2<1/2 else (99 if t**2<=1/2 else t*(1-t))",
+    "9 if (exp(t)-2)**2 <= 0 else t*(1-t)",
+    "t*(1-t)*sign((t-1/3)**2)",
+    "t*(1-t) + abs(sign(t-1/3)) - 1",
+    t * (1 - t) + Heaviside(-((t - Rational(1, 3)) ** 2)),
+    "a*t*(1-t)*sign((t-1/3)**2)",
+]
+
+
+@pytest.mark.parametrize("h", ONCE, ids=str)
+def test_another_value_at_a_single_point_is_a_jump(h):
+    with pytest.raises(NotConcaveError, match="jumps at the single point") as error:
+        fysym.compile(h, params={"a": "a > 0"} if "a*" in str(h) else None)
+    assert 0 < error.value.witness < 1
+
+
+def test_certificates_are_not_read_where_h_jumps_at_a_point():
+    good = fysym.compile("t*(1-t) if t<1/3 else t*(1-t)").certificate()
+    content = {k: v for k, v in good.items() if k != "digest"} | {"entropy": "t*(1-t)*sign((t-1/3)**2)"}
+    with pytest.raises(fysym.FysymError, match="single point"):
+        fysym.verify(content | {"digest": fysym.certificate.data.digest(content)})
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "5 if t > 1/3 and t < 1/3 + 1e-35 else t*(1-t)",
+        "t*(1-t) - abs(t-1/3) + 2*abs(t-1/3-1e-55) - abs(t-1/3-2e-55)",
+        "t*(1-t) + Max(0, 1e-60-abs(t-1/3))*1e50",
+        "Max(t*(1-t), t*(1-t) - (t-1/3)*(t-1/3-1e-60)*1e30)",
+    ],
+)
+def test_pieces_are_seen_however_narrow_they_are(h):
+    with pytest.raises(NotConcaveError):
+        fysym.compile(h)
+
+
+def test_conditions_that_are_no_comparisons_are_refused():
+    h = Piecewise((-(t**2), sympy.Q.positive(t - Rational(1, 3))), (t * (1 - t), True))
+    with pytest.raises(UnsupportedError, match="cannot be decided"):
+        fysym.compile(h)
+
+
+def test_places_that_cannot_be_put_in_order_are_refused(monkeypatch):
+    monkeypatch.setattr("fysym.truth.sign", lambda _: None)
+    with pytest.raises(UnsupportedError, match="first"):
+        kinks._sorted({HALF, QUARTER})
+
+
+def test_a_value_that_sympy_cannot_find_leaves_only_samples(monkeypatch):
+    monkeypatch.setattr("fysym.entropy.Entropy.point_steps", lambda self: iter([(HALF, None)]))
+    reg = fysym.compile("t*(1-t)")
+    assert reg.fact("strictly_concave").status == "sampled" == reg.fact("margin").status
+
+
+def test_values_at_roots_without_a_formula():
+    entropy = read("(t*(1-t) if t**5 + t <= 1/2 else t*(1-t)) + (0 if t < 2 else 1)", {}, Deadline(20))
+    assert all(step is None or step == 0 for _, step in entropy.point_steps())
+    assert [at for at, _ in entropy.point_steps()] == list(entropy.pieces[0].joints)

@@ -105,6 +105,9 @@ def _places(h: entropy.Entropy, faces: tuple[str, ...] = ()) -> Iterator[_Place]
     edges = [S.Zero, *(piece.high for piece in h.pieces)]
     if [piece.low for piece in h.pieces] != edges[:-1] or edges[-1] != 1:
         raise UndecidedError("the smooth pieces of the entropy do not fill (0, 1)")
+    for at, step in h.point_steps():
+        if step is None or not _is_same(step, S.Zero):
+            raise UndecidedError(f"that h does not jump at the single point t = {at} could not be re-checked")
     for left, right in zip(h.pieces, h.pieces[1:], strict=False):
         _check_kink(h, right.expr - left.expr, left.high)
     for piece in h.pieces:
