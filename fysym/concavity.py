@@ -32,7 +32,8 @@ class Verdict:
     """The outcome for h'' < 0: the fact, its proofs, and what is known of zeros of h'' inside (0, 1).
 
     `strict` when there is provably none; `zero` is one of them, when one was found exactly. `switches` says how it is
-    known that h switches only where its pieces meet, and `steady` are the arguments for that.
+    known that h switches only where its pieces meet, and `steady` are the arguments for that. `faces` are the outcomes
+    at the closed ends of the ranges of a family.
     """
 
     fact: Fact
@@ -41,6 +42,7 @@ class Verdict:
     zero: sympy.Expr | None = None
     switches: str = "proved"
     steady: tuple[Proof | Cover, ...] = ()
+    faces: tuple[Verdict, ...] = ()
 
     def limit(self, fact: Fact) -> Fact:
         """A fact that was derived from the pieces of h, which is known no better than they are."""
@@ -61,11 +63,13 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
         joined = weakest(*(check(entropy, deadline) for check in (check_points, check_kinks, check_middle)))
         switches, steady = check_switches(entropy, deadline)
+        zero = next((v.zero for v in verdicts if v.zero is not None), None)
+        faces: list[Verdict] = []
         for face in entropy.faces():
             bound = entropy.at_face(face, deadline)
             try:
                 probe(bound)
-                verdicts.append(decide(bound, deadline))
+                faces.append(decide(bound, deadline))
             except NotConcaveError as error:
                 where = ", ".join(f"{name} = {value}" for name, value in face.items())
                 parameters = {**face, **error.parameters}
@@ -74,15 +78,15 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
         if not assume_concave:
             raise
         return Verdict(Fact("strictly concave", True, "sampled", f"assumed by the caller; {error}"), False)
+    verdicts += faces
     status = weakest(*(v.fact.status for v in verdicts), joined)
     evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
     evidence += "; pieces joined to hundreds of digits" if joined == "sampled" else ""
     proofs = tuple(proof for v in verdicts for proof in v.proofs)
-    zero = next((v.zero for v in verdicts if v.zero is not None), None)
     switches = weakest(*(v.switches for v in verdicts), switches)
     steady += tuple(argument for v in verdicts for argument in v.steady)
     fact = Fact("strictly concave", True, status, evidence)
-    found = Verdict(fact, all(v.strict for v in verdicts), proofs, zero, switches, steady)
+    found = Verdict(fact, all(v.strict for v in verdicts), proofs, zero, switches, steady, tuple(faces))
     return replace(found, fact=found.limit(fact))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -60,10 +61,10 @@ def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, dead
     A fact of a family must also hold at the closed ends of its ranges; one that does not is undetermined.
     """
     theory = _derive(entropy, slopes, verdict, deadline)
-    for face in entropy.faces():
+    for face, own in zip(entropy.faces(), itertools.chain(verdict.faces, itertools.repeat(verdict)), strict=False):
         end = ", ".join(f"{name} = {value}" for name, value in face.items())
         bound = entropy.at_face(face, deadline)
-        member = derive(bound, end_slopes(bound, deadline), verdict, deadline)
+        member = derive(bound, end_slopes(bound, deadline), own, deadline)
         values = {p.symbol: face[p.name] for p in entropy.parameters if p.name in face}
         for name in list(theory.facts)[1:]:  # the first, concavity, is decided at the ends, too
             if not _continues(theory.value(name), member.value(name), values):

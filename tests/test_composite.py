@@ -511,3 +511,17 @@ def test_margins_that_sympy_cannot_solve_for() -> None:
         assert q * (q + math.exp(q) + 2 + math.sin(q)) == pytest.approx(30, rel=1e-14)
     with pytest.raises(fysym.ParameterError, match="every member has margin = 1"):
         fysym.catalog.norm.solve(margin=1)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        ("20*u-5*u**2+atan(1/(u-1/2))", "t*(1-t)"),
+        ("20*u-5*u**2-atan(1/(u-1/2))", "t*(1-t)"),
+        ("-20*u-5*u**2+atan(1/(u-1/2))", "t**2"),
+    ],
+)
+def test_signs_of_derivatives_beside_a_jump_prove_nothing(outer: str, inner: str) -> None:
+    """G jumps by pi at u = 1/2, and bends the right way on both sides."""
+    with pytest.raises(fysym.FysymError, match="jump"):
+        fysym.compile_composite(outer, inner)

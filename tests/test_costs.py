@@ -71,3 +71,9 @@ def test_a_wrong_cost_is_explained(cost: Any, message: str) -> None:
         fysym.catalog.gini.loss(THETA, LABELS, cost=cost)
     with pytest.raises(fysym.InputError, match="label 7"):
         fysym.catalog.gini.loss(THETA, [0, 1, 2, 7], cost="zero-one")
+
+
+@pytest.mark.parametrize(("h", "domain", "y"), [("t-t*log(t)", "orthant", 3.0), ("-t**2/2", "reals", 5.0)])
+def test_zero_one_costs_are_for_labels(h, domain, y):
+    with pytest.raises(fysym.InputError, match="between 0 and 1"):
+        fysym.compile(h, domain=domain).loss([1.0], [y], cost="zero-one")

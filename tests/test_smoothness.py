@@ -105,3 +105,10 @@ def test_a_family_whose_pieces_meet_smoothly_for_some_members_says_nothing():
     family = fysym.compile("-Abs(t)**a/a", params={"a": "a > 11/10"}, domain="reals")
     assert family.twice_differentiable is None
     assert family.bind(a=2).twice_differentiable is True
+
+
+def test_a_zero_at_an_end_of_the_range_is_not_that_of_the_family():
+    """h'' = -(1-2t)^2/(t(1-t)) - 2c vanishes for c = 0 only."""
+    family = fysym.compile("-t*log(t)-(1-t)*log(1-t)+2*t**2-c*t**2", params={"c": "c >= 0"})
+    assert family.fact("twice_differentiable") is None
+    assert family.bind(c=1).twice_differentiable and not family.bind(c=0).twice_differentiable

@@ -14,7 +14,7 @@ from ..deadline import Deadline, factored, simplified
 from ..errors import NotConcaveError, UndecidedError, UnsupportedError
 from ..facts import STATUSES, Fact
 from ..regularizer import Regularizer
-from ..signs import prove_sign
+from ..signs import conditions, prove_sign
 
 T = sympy.Symbol("t", positive=True)
 U = sympy.Symbol("u", positive=True)
@@ -164,7 +164,7 @@ def concavity(form: Form, margin: sympy.Expr | None, assume: bool, clock: Any) -
     rising = prove_sign(first_here, T, clock)
     if rising is None or rising.sign < 0:
         _refute_slope(form, first_here)
-    known = rising is not None and rising.sign > 0
+    known = rising is not None and rising.sign > 0 and _is_regular(form, clock)
     bend = prove_sign(second_here, T, clock) if second_here != 0 else None
     if known and (second_here == 0 or (bend is not None and bend.sign < 0)):
         why = "F is increasing and concave, and v is strictly concave"
@@ -184,6 +184,23 @@ def concavity(form: Form, margin: sympy.Expr | None, assume: bool, clock: Any) -
             why = f"F' >= F'' sum({r}'^2/|s''|), as {r}'^2/s'' = {ratio} {r}{where} (Cauchy-Schwarz)"
             return Fact("strictly_concave", True, form.status, why)
     return _sampled(form, margin, assume)
+
+
+def _is_regular(form: Form, clock: Any) -> bool:
+    """Is it proved that G has no pole or jump at any u? Signs of its derivatives on both sides of one prove nothing."""
+    proved = True
+    for condition in conditions(form.outer.subs(U, form.place), T):
+        proof = prove_sign(condition, T, clock)
+        if proof is not None and proof.strict:
+            continue
+        proved = False
+        values = [truth.evaluate(condition, {T: sympy.Rational(2 * k + 1, 127)}) for k in range(63)]
+        if not (all(value > 0 for value in values) or all(value < 0 for value in values)):
+            raise UndecidedError(
+                f"outer = {form.outer} may have a pole or a jump: {condition} changes its sign for 0 < t < 1 with u = "
+                f"{form.place}{form.given}"
+            )
+    return proved
 
 
 def _refute_slope(form: Form, first: sympy.Expr) -> None:

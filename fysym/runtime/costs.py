@@ -29,6 +29,8 @@ def _rows(module: Any, cost: Any, wanted: Any, given: Any) -> Any:
     if isinstance(cost, str):
         if cost != "zero-one":
             raise InputError(f'cost must be "zero-one", a vector or a matrix, not {cost!r}')
+        if (wanted > 1.0).any() or (wanted < 0.0).any():
+            raise InputError('cost="zero-one" is for y between 0 and 1; give the costs as a vector or a matrix')
         return 1.0 - wanted
     try:
         array = np.asarray(cost, dtype=np.float64)
