@@ -434,7 +434,7 @@ def test_slopes_that_are_infinite_at_the_vertices(outer: str, inner: str) -> Non
     assert reg.margin == sympy.oo and reg.sparsity == sparsity
     assert all(fact.status == "proved" for fact in reg.facts) and "zoo" not in repr(reg) + reg.report()
     assert reg.entropy([0.3, 0.7]) == pytest.approx(h(0.3), rel=1e-14) and reg.entropy([0.0, 1.0]) == 0
-    truth = Reference(reg.outer, reg.inner, 80)
+    truth = Reference(reg.outer, reg.inner, 300)  # 1 - p may be 1e-217
     theta = np.concatenate([RNG.normal(size=(6, 4)) * [[0.1], [0.5], [2], [10], [30], [100]], [[0, 1000.0, 3, 3]]])
     p = reg.predict(theta)
     loss = reg.loss(theta, p.argmax(axis=1))
@@ -481,6 +481,71 @@ def test_labels_must_have_a_finite_loss() -> None:
 def test_no_fact_is_better_known_than_what_it_rests_on() -> None:
     reg = fysym.compile_composite("-log(u)", "t**2", assume_concave=True)
     assert reg.fact("margin").status == reg.fact("sparsity").status == "sampled"
+
+
+# Where w is hard to find
+
+
+def distance(reg: Any, theta: np.ndarray, p: np.ndarray) -> Any:
+    """How far each row is from the conditions of optimality, relative to its scores and slopes, by SymPy's derivatives.
+
+    Where s' jumps, any slope between those of both sides will do.
+    """
+    outer, inner = sympy.lambdify(U, sympy.diff(reg.outer, U)), sympy.lambdify(T, sympy.diff(reg.inner, T))
+    u = np.where(p > 0, sympy.lambdify(T, reg.inner)(np.maximum(p, 1e-300)), 0.0).sum(axis=1, keepdims=True)
+    slopes = np.array([outer(u) * inner(np.clip(p * (1 + side), 1e-300, 1.0)) for side in (-1e-14, 0.0, 1e-14)])
+    level = np.where(p > 0, theta + slopes.max(axis=0), np.inf).min(axis=1)
+    size = np.abs(theta).max(axis=1) + np.abs(np.where(p > 0, slopes, 0.0)).max(axis=(0, 2)) + 1.0
+    return ((theta + slopes.min(axis=0)).max(axis=1) - level) / size
+
+
+HARD: dict[tuple[str, str], list[float]] = {
+    ("log(u) + u**2/4", "sqrt(t)"): [1.0, 0.0, 0.0],  # G' has an extremum between a vertex and the uniform
+    ("-sqrt(u) - u**2", "t**2"): [1.0, 0.0, 0.0],
+    ("-sqrt(u) - u**3", "t**2"): [1.0, 0.0, 0.0],
+    ("-sqrt(u) - u**6", "t**2"): [1.0, 0.0, 0.0],
+    ("1 - exp(20*(u - 1))", "t**2"): [39.96, 0.0, 0.0],  # G' magnifies the last digit of u
+    ("log(1001/1000 - u)", "t**2"): [1500.0, 0.0],
+    ("-1/(101/100 - u)", "t**5"): [49999.9999, 0.0],
+    ("1 - u**20", "t**2"): [0.1, 0.0, 0.0],
+    ("log(11/10 - u)", "t**2"): [19.0, 0.0],
+    ("-tan(3*u/2)", "t**2"): [500.0, 0.0],
+    ("-u", "t**2 + Max(0, t - 1/2)"): [1.0, 0.0, 0.0],  # at the kink
+}
+
+
+@pytest.mark.parametrize(("outer", "inner"), HARD)
+@targets
+def test_every_row_ends_with_what_doubles_allow(outer: str, inner: str, target: str | None) -> None:
+    reg = fysym.compile_composite(outer, inner)
+    assert reg.fact("strictly_concave").status == "proved"
+    row = np.array([HARD[outer, inner]])
+    margin = float(reg.margin) if reg.margin.is_finite else 5.0
+    rng = np.random.default_rng(5)
+    leads = np.zeros((200, 3))
+    leads[:, 0] = margin * np.linspace(0.0, 1.01, 200)
+    rows = [rng.normal(size=(200, d)) * scale for d in (2, 5, 20) for scale in (1e-3, 0.3, margin / 30, margin / 3)]
+    for theta in (row, leads, *rows):
+        p = reg.predict(theta, target=target)
+        assert np.abs(p.sum(axis=1) - 1).max() <= 1e-14
+        assert distance(reg, theta, p).max() <= 1e-11
+
+
+@pytest.mark.parametrize(("outer", "inner"), [key for key in HARD if "Max" not in key[1]])
+def test_hard_rows_against_the_truth(outer: str, inner: str) -> None:
+    reg = fysym.compile_composite(outer, inner)
+    theta = HARD[outer, inner]
+    p = reg.predict(theta, target="numpy")
+    exact, _ = Reference(reg.outer, reg.inner, 60).solve(theta, [mpmath.mpf(x) for x in p])
+    np.testing.assert_allclose(p, [float(x) for x in exact], rtol=0, atol=1e-14)
+
+
+def test_high_powers_of_tiny_sums() -> None:
+    reg = fysym.catalog.norm.bind(q=100)
+    theta = np.random.default_rng(5).normal(size=(60, 6))
+    theta[0] = [0.2818635109543874, 0.1807779263636032, -2.2932313583102384, 0.2768199534242827, 0.28943995350059304,
+                -0.20970505497238165]  # fmt: skip
+    assert distance(reg, theta, reg.predict(theta, target="numpy")).max() <= 1e-12
 
 
 # Members at which a formula of the family makes no sense

@@ -110,18 +110,22 @@ def below(theta: Any, largest: Any) -> Any:
 
 
 def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
-    """p, w and the score at which p becomes 0: Newton's method for log w, in a bracket."""
+    """p, w and the score at which p becomes 0: Newton's method for log w, in a bracket.
+
+    Where H is concave, F' / w falls with w: above 1, w is too small, and below 1 it is too large.
+    """
     n = len(x)
     module = functions.separable._module
     f = module.F
     p, cut = np.empty_like(x), np.full(n, -np.inf)
-    w = np.full(n, functions.w(np.array([functions.at_one]))[0])
+    vertex = np.full(n, functions.w(np.array([functions.at_one]))[0])
     classes = np.count_nonzero(x > -np.inf, axis=1)
-    # F' lies between its values at a vertex and at the uniform distribution, or else the bracket is widened
     uniform = functions.w(np.where(classes > 1, classes * functions.inner[0](1.0 / classes), functions.at_one))
-    ends = np.log([w, uniform])
-    low, high, before = ends.min(axis=0) - 1e-3, ends.max(axis=0) + 1e-3, np.full(n, np.inf)
-    w = np.where(np.isfinite(w), w, np.where(classes > 1, uniform, 1.0))
+    # w lies often between these two, but F' may have an extremum: steps are as long as that, and then ever longer
+    reach = np.abs(np.log(uniform / vertex)) + 1e-3
+    reach = np.where(np.isfinite(reach), reach, 1.0)
+    low, high, before = np.zeros(n), np.full(n, np.inf), np.full(n, np.inf)
+    w = np.where(np.isfinite(vertex) & (vertex > 0.0), vertex, np.where(classes > 1, uniform, 1.0))
     todo = np.arange(n)
     for iteration in range(200):
         at = w[todo]
@@ -135,28 +139,31 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         total = weight.sum(axis=1)
         mean = (weight * rise).sum(axis=1) / np.where(total > 0.0, total, 1.0)
         spread = (weight * (rise - mean[:, None]) ** 2).sum(axis=1)
-        rate = 1.0 - functions.outer[2](u) * spread / fresh
-        here = np.log(at)
-        low[todo] = np.where(miss > 0.0, np.maximum(low[todo], here), low[todo])
-        high[todo] = np.where(miss > 0.0, high[todo], np.minimum(high[todo], here))
-        lowest, highest = low[todo], high[todo]
-        move = miss / rate
-        outside = ~((rate > 0.0) & (here + move > lowest) & (here + move < highest))
-        outside |= (iteration > 12) & (np.abs(miss) > 0.5 * before[todo])
-        move = np.where(outside, np.where(highest < np.inf, 0.5 * (lowest + highest) - here, 1.0 + iteration), move)
+        bend = functions.outer[2](u) / fresh
+        rate = 1.0 - bend * spread
+        low[todo] = np.where(miss > 0.0, np.maximum(low[todo], at), low[todo])
+        high[todo] = np.where(miss > 0.0, high[todo], np.minimum(high[todo], at))
+        lowest, highest, most = low[todo], high[todo], reach[todo]
+        slow = (iteration > 12) & (np.abs(miss) > 0.5 * before[todo]) | (iteration > 100)
+        move = np.where((rate > 0.0) & ~slow, miss / rate, np.copysign(np.inf, miss))
+        move = np.where(np.abs(move) < EPS, np.copysign(EPS, miss), move)  # to the other side of the root
+        after = at * np.exp(np.clip(move, -most, most))
+        reach[todo] = np.where(np.abs(move) < most, most, 2.0 * most)
+        halve = ((np.abs(move) >= most) | (after <= lowest) | (after >= highest)) & (lowest > 0.0) & (highest < np.inf)
+        after = np.where(halve, lowest * np.sqrt(highest / lowest), np.clip(after, 1e-300, 1e300))
         before[todo] = np.abs(miss)
-        narrow = highest - lowest <= 2 * EPS * (1.0 + np.abs(here))
-        rest = 1.0 - solved.p.max(axis=1) if functions.at_one == 0.0 else 1.0  # what the digits of u are lost to
-        astray = narrow & (np.abs(miss) * rest > 2e-14)
-        low[todo] -= 1e-3 * astray
-        high[todo] += 1e-3 * astray
-        done = (np.abs(miss) <= 2 * EPS) | (narrow & ~astray) | np.isnan(miss) | (classes[todo] < 2)
+        narrow = highest <= lowest * (1.0 + 2 * EPS)
+        done = (np.abs(miss) <= 2 * EPS) | narrow | np.isnan(miss) | (classes[todo] < 2)
         cut[todo] = np.where(total > 0.0, solved.u * at, cut[todo])
-        w[todo] = np.where(done, at, at * np.exp(move))
+        # F' has only the digits that rounding leaves to w and to p; with less than those, u has underflown
+        change = (np.where(solved.p > 0.0, np.abs(functions.inner[1](solved.p)), 0.0) * solved.p).sum(axis=1)
+        lost = np.abs(miss) > EPS * (100.0 + 64.0 * (np.abs(rate) + np.abs(bend) * change))
+        p[todo[narrow & lost]] = np.nan  # rather than a number that is wrong
+        w[todo] = np.where(done, at, after)
         todo = todo[~done]
         if len(todo) == 0:
             break
-    p[todo] = np.nan  # rather than a number that is wrong
+    p[todo] = np.nan
     if functions.at_one == 0.0 and np.isfinite([f.slope_low, f.slope_high]).all():
         near = np.flatnonzero((p.max(axis=1) > 1.0 - CLOSE) & (classes > 1))
         p[near], w[near] = polished(functions, x[near], p[near])
@@ -216,15 +223,18 @@ def polished(functions: Functions, x: Any, p: Any) -> tuple[Any, Any]:
 def problem(functions: Functions) -> str:
     """Scores whose prediction is not optimal, in words; '' if all is well. Very high powers of t are beyond doubles.
 
-    theta + G'(u) s'(p) must be equal on the support and no larger off it.
+    theta + G'(u) s'(p) must be equal on the support and no larger off it. Where s' jumps, any slope between those of
+    both sides will do.
     """
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
         p, _ = solve_composite(functions, theta)
-        slopes = functions.gradient(np.maximum(p, 1e-300)) + 0.0 * p
-        level = np.take_along_axis(theta + slopes, p.argmax(axis=1)[:, None], axis=1)
-        beyond = (theta + slopes - level) / (1.0 + np.abs(slopes))
-        right = np.where(p > 0.0, np.abs(beyond) <= 1e-10, beyond <= 1e-10).all(axis=1)
+        steep = (functions.outer[1](functions.u(p)) + np.zeros(len(p)))[:, None]
+        near = [np.clip(p * (1.0 + side), 1e-300, 1.0 - EPS) for side in (-64 * EPS, 0.0, 64 * EPS)]
+        slopes = np.array([steep * functions.inner[1](t) + 0.0 * t for t in near])
+        least, most = theta + slopes.min(axis=0), theta + slopes.max(axis=0)
+        level = np.where(p > 0.0, most, np.inf).min(axis=1)[:, None]
+        right = ((least - level) / (1.0 + np.abs(slopes).max(axis=0)) <= 1e-10).all(axis=1)
     bad = np.flatnonzero(~right)
     return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
