@@ -89,3 +89,10 @@ def test_against_many_digits(name: str) -> None:
         truth, rates = reference.solve(theta.tolist(), p.tolist())
         for ours, exact, rate in zip(p, truth, rates, strict=True):
             assert abs(ours - exact) <= 1e-14 * exact + 4 * np.spacing(np.abs(theta).max()) * float(rate)
+
+
+def test_finite_scores_have_a_prediction_next_to_the_margin() -> None:
+    theta = np.zeros((60, 40))
+    theta[:, 0] = 1.0 - 10.0 ** np.random.default_rng(9).uniform(-15.0, -6.0, 60)
+    p = member("norm_3").predict(theta)
+    assert np.isfinite(p).all() and np.abs(p.sum(axis=1) - 1.0).max() <= 1e-14

@@ -108,14 +108,10 @@ if settled:
     w = w * vexp(move)
 else:
     {bracketed}
-if not settled or c < -MARGIN:
+if not settled or c < -MARGIN or total != total:
     row_fill(out, base, d, NAN)
     store1(loss, i, NAN)
     special += 1
-    continue
-if total != total:
-    row_fill(out, base, d, NAN)
-    store1(loss, i, NAN)
     continue
 {store}
 store1(loss, i, w)
