@@ -44,10 +44,7 @@ def end_limit(
     `points` are parameter values at which a symbolic answer is compared with numbers.
     """
     e = sympy.Dummy("e", positive=True)
-    moved, place = {
-        0: (e, "t -> 0+"), 1: (1 - e, "t -> 1-"), sympy.oo: (1 / e, "t -> oo"), -sympy.oo: (-1 / e, "t -> -oo")
-    }[end]  # fmt: skip
-    near = _clear_parameters(f, t).xreplace({t: moved})
+    near, place = near_end(_clear_parameters(f, t), t, end, e), PLACES[end]
     for attempt in (_by_substitution, _by_powers, _by_lambert, _by_terms, _by_limit):
         try:
             value = deadline.run(attempt, near, e, share=0.15)
@@ -64,6 +61,14 @@ def end_limit(
         if estimate is not None:
             return Limit(estimate, "sampled", f"estimated from values at high precision as {place}")
     return Limit(None, "sampled", f"the limit as {place} could not be determined")
+
+
+PLACES = {0: "t -> 0+", 1: "t -> 1-", sympy.oo: "t -> oo", -sympy.oo: "t -> -oo"}
+
+
+def near_end(f: sympy.Expr, t: sympy.Symbol, end: sympy.Expr | int, e: sympy.Symbol) -> sympy.Expr:
+    """f in the distance e > 0 from an end, or in 1/e from an infinite one."""
+    return f.xreplace({t: {0: e, 1: 1 - e, sympy.oo: 1 / e, -sympy.oo: -1 / e}[end]})
 
 
 @functools.lru_cache(maxsize=64)
@@ -99,7 +104,7 @@ def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
     nan says that the sign of an exponent or of a coefficient depends on the parameters, so that nothing else
     need be tried.
     """
-    terms = _power_terms(f, e)
+    terms = power_terms(f, e)
     if terms is None:
         return None
     total: dict[sympy.Expr, sympy.Expr] = {}
@@ -119,18 +124,18 @@ def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
     return total.get(sympy.S.Zero, sympy.S.Zero)
 
 
-def _power_terms(f: sympy.Expr, e: sympy.Symbol) -> list[tuple[sympy.Expr, sympy.Expr]] | None:
+def power_terms(f: sympy.Expr, e: sympy.Symbol) -> list[tuple[sympy.Expr, sympy.Expr]] | None:
     """f as a sum of c e^p, a list of (c, p); None when it is not one."""
     if not f.has(e):
         return [(f, sympy.S.Zero)]
     if f.is_Pow and not f.exp.has(e):
-        base = [(sympy.S.One, sympy.S.One)] if f.base == e else _power_terms(f.base, e)
+        base = [(sympy.S.One, sympy.S.One)] if f.base == e else power_terms(f.base, e)
         return [(base[0][0] ** f.exp, base[0][1] * f.exp)] if base is not None and len(base) == 1 else None
     if f == e:
         return [(sympy.S.One, sympy.S.One)]
     if not (f.is_Add or f.is_Mul):
         return None
-    parts = [_power_terms(part, e) for part in f.args]
+    parts = [power_terms(part, e) for part in f.args]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None

@@ -82,6 +82,9 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
     status = weakest(*(v.fact.status for v in verdicts), joined)
     evidence = "; ".join(dict.fromkeys(v.fact.evidence for v in verdicts))
     evidence += "; pieces joined to hundreds of digits" if joined == "sampled" else ""
+    if entropy.exceptional.anywhere:
+        status = "sampled"
+        evidence += f"; members at which {entropy.user(entropy.exceptional.anywhere[0])} vanishes are not looked at"
     proofs = tuple(proof for v in verdicts for proof in v.proofs)
     switches = weakest(*(v.switches for v in verdicts), switches)
     steady += tuple(argument for v in verdicts for argument in v.steady)

@@ -11,11 +11,12 @@ from typing import Any
 import sympy
 from sympy import S
 
-from . import kinks, truth
+from . import exceptional, kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout, cancelled, factored, simplified
 from .domains import CUBE, ORTHANT, SIMPLEX, Domain
 from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
+from .exceptional import NONE, Exceptional
 from .parse import parse_expression, power_problem, shown
 from .ranges import Range, exact_expression, exact_number, parse_range
 
@@ -73,7 +74,8 @@ class Entropy:
     """A normalised entropy h(t) on the interval of its domain in canonical symbols, with its parameters.
 
     `given` is the expression before normalisation; `affine` is what was subtracted from it, 0 where the domain has
-    no total; `ends` are the limits of `given` at both ends. `x` is the coordinate 0 < x < 1 of a piece;
+    no total; `ends` are the limits of `given` at both ends. `exceptional` are members of a family that the formulas do
+    not speak for. `x` is the coordinate 0 < x < 1 of a piece;
     it is t itself where that is all of (0, 1).
     """
 
@@ -86,6 +88,7 @@ class Entropy:
     user_variable: sympy.Symbol
     pieces: tuple[kinks.Piece, ...]
     domain: Domain = SIMPLEX
+    exceptional: Exceptional = NONE
     _faces: dict[Any, Entropy] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -171,8 +174,9 @@ class Entropy:
         return {p.name: sympy.radsimp(p.opened.xreplace(point)) for p in self.parameters}
 
     def faces(self) -> Iterator[dict[str, sympy.Expr]]:
-        """Each closed finite end of a parameter's range, as a value to bind."""
+        """Each closed finite end of a parameter's range, and each exceptional member inside, as a value to bind."""
         for p in self.parameters:
+            yield from ({p.name: value} for symbol, value in self.exceptional.members if symbol == p.symbol)
             for end, is_open in ((p.range.low, p.range.low_open), (p.range.high, p.range.high_open)):
                 if not is_open:
                     yield {p.name: end}
@@ -208,8 +212,10 @@ def sample_points(symbols: list[sympy.Symbol], most: int = 49) -> Iterator[Point
     """Combinations of SAMPLES for the symbols, the plainest first."""
     grids = itertools.product(SAMPLES, repeat=len(symbols))
     ordered = sorted(grids, key=lambda values: sum(SAMPLES.index(v) for v in values)) if len(symbols) < 5 else grids
-    for values in itertools.islice(ordered, most):
-        yield dict(zip(symbols, values, strict=True))
+    for values in itertools.islice(ordered, most):  # no two alike, where families degenerate, too
+        yield {
+            b: value * sympy.Rational(113 + k, 113) for k, (b, value) in enumerate(zip(symbols, values, strict=True))
+        }
 
 
 def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline, domain: Domain = SIMPLEX) -> Entropy:
@@ -232,13 +238,17 @@ def read(h: Any, params: Mapping[str, Any] | None, deadline: Deadline, domain: D
 def bind(entropy: Entropy, values: Mapping[str, Any], deadline: Deadline) -> Entropy:
     """The member of a family at these parameter values; a removable singularity becomes its limit."""
     known = {p.name: p for p in entropy.parameters}
-    given = entropy.given
-    for name, raw in values.items():
-        parameter = known[name]
-        value = exact_number(raw)
+    exact = {known[name]: exact_number(raw) for name, raw in values.items()}
+    for parameter, value in exact.items():
         if value not in parameter.range:
+            name = parameter.name
             raise ParameterError(f"{name} = {value} is outside its range: {parameter.range.describe(name)}")
-        given = _substitute(given, parameter, value, entropy, deadline)
+    try:
+        given = _bound(entropy.given, exact, deadline)
+    except UndecidedError:  # -cosh(c*t)/c**2 has a limit at c = 0 but for what is affine
+        if entropy.affine == 0:
+            raise
+        given = _bound(entropy.h, exact, deadline)
     rest = tuple(p for p in entropy.parameters if p.name not in values)
     return normalise(given, rest, entropy.user_variable, deadline, entropy.domain)
 
@@ -261,6 +271,10 @@ def normalise(
     except StepTimeout:
         raise UndecidedError("the kinks of h could not be found within the deadline") from None
     entropy = Entropy(t, given, given, S.Zero, (_unknown, _unknown), parameters, user_variable, pieces, domain)
+    if parameters:
+        ranges = {p.symbol: p.range for p in parameters}
+        found = exceptional.find(given, t, interval, ranges, entropy.opened, deadline)
+        entropy = replace(entropy, exceptional=found)
     _check_real(entropy)
     ends = []
     for end, piece in zip(interval, (pieces[0], pieces[-1]), strict=True):
@@ -432,9 +446,13 @@ def _short(expr: sympy.Basic) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _substitute(
-    given: sympy.Expr, parameter: Parameter, value: sympy.Expr, entropy: Entropy, deadline: Deadline
-) -> sympy.Expr:
+def _bound(given: sympy.Expr, values: dict[Parameter, sympy.Expr], deadline: Deadline) -> sympy.Expr:
+    for parameter, value in values.items():
+        given = substitute(given, parameter, value, deadline)
+    return given
+
+
+def substitute(given: sympy.Expr, parameter: Parameter, value: sympy.Expr, deadline: Deadline) -> sympy.Expr:
     """`given` at parameter = value, or the limit there when plain substitution makes no sense."""
     _check_powers(given, parameter, value)
     try:
@@ -456,7 +474,9 @@ def _substitute(
     except Exception as error:
         raise UndecidedError(f"h has no limit that can be found at {parameter.name} = {value}") from error
     if limit.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, step, sympy.Limit) or not _continues(moved, step, limit):
-        raise UndecidedError(f"h has no finite limit at {parameter.name} = {value}")
+        raise UndecidedError(
+            f"h has no finite limit at {parameter.name} = {value}; choose a range of {parameter.name} without it"
+        )
     return limit
 
 

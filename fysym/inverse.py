@@ -33,6 +33,9 @@ def find(entropy: Entropy, slope: sympy.Expr, deadline: Deadline) -> tuple[sympy
     """The closed form in SLOPE of the inverse of `slope` = -h' (None when there is none), and its fact."""
     if len(entropy.pieces) > 1:
         return None, Fact("inverse", None, "proved", "h has kinks: inverted numerically, piece by piece")
+    if (doubt := entropy.exceptional.doubt) is not None:
+        why = f"no one form for the whole range is known: h may be different where {entropy.user(doubt)} vanishes"
+        return None, Fact("inverse", None, "sampled", why)
     opened = entropy.opened(slope)
     budget = Deadline(min(0.25 * deadline.seconds, deadline.left()))
     sources = [(source, budget, 1.0) for source in _unwrappings(opened, entropy.t)]

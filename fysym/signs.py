@@ -442,12 +442,17 @@ def by_sturm(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
 
 def conditions(f: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
     """Expressions that must not vanish inside (0, 1) for f to be smooth there."""
+    return [c for c in singularities(f) if c.has(t) and c != t and not c.is_positive]
+
+
+def singularities(f: sympy.Expr) -> list[sympy.Expr]:
+    """Expressions in the symbols of f that must not vanish for f to be smooth."""
     found: list[sympy.Expr] = []
     for node in sympy.preorder_traversal(f):
-        if not node.has(t) or not node.args:
+        if not node.args:
             continue
         x = node.args[0]
-        if node.is_Pow and node.base.has(t) and not (node.exp.is_Integer and node.exp >= 0):
+        if node.is_Pow and not (node.exp.is_Integer and node.exp >= 0):
             found.append(node.base)
         elif isinstance(node, (sympy.log, sympy.gamma, sympy.loggamma)):
             found.append(x)
@@ -465,7 +470,7 @@ def conditions(f: sympy.Expr, t: sympy.Symbol) -> list[sympy.Expr]:
             found.extend((x + sympy.exp(-1), x) if len(node.args) > 1 else (x + sympy.exp(-1),))
         elif isinstance(node, sympy.polygamma):
             found.append(node.args[1])
-    return [c for c in dict.fromkeys(found) if c.has(t) and c != t and not c.is_positive]
+    return [c for c in dict.fromkeys(found) if c.free_symbols]
 
 
 def is_continuous(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> bool:

@@ -29,6 +29,9 @@ def end_slopes(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
 def _end_limits(
     entropy: Entropy, of_piece: Callable[[sympy.Expr], sympy.Expr], deadline: Deadline
 ) -> tuple[Limit, Limit]:
+    if (doubt := entropy.exceptional.doubt) is not None:
+        limit = Limit(None, "sampled", f"it may be different where {entropy.user(doubt)} vanishes")
+        return limit, limit
     limits = []
     for piece, end in zip((entropy.pieces[0], entropy.pieces[-1]), entropy.ends_of_t, strict=True):
         f = entropy.opened(of_piece(piece.expr))

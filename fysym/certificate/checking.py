@@ -6,6 +6,7 @@ The digest guards against accidents only: a forger can renew it, but cannot make
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -86,7 +87,8 @@ def _check_substitutions(given: dict[str, Any], h: entropy.Entropy) -> None:
 class _Place:
     """One smooth piece of the entropy, inside the ranges of its parameters or at a closed end of one.
 
-    Or, where `what` is a switch, a function that must not vanish for h to be one expression there.
+    Or, where `what` is a switch, a function that must not vanish for h to be one expression there. `members` are
+    single ones inside the ranges, by a parameter, which are places of their own.
     """
 
     what: str
@@ -95,6 +97,7 @@ class _Place:
     plain: sympy.Expr
     opened: sympy.Expr
     parameters: tuple[entropy.Parameter, ...]
+    members: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
     claimed: bool = False
 
     def __str__(self) -> str:
@@ -112,10 +115,11 @@ def _places(h: entropy.Entropy, faces: tuple[str, ...] = ()) -> Iterator[_Place]
         _check_kink(h, right.expr - left.expr, left.high)
     for piece in h.pieces:
         plain = replace(piece, expr=piece.expr + sympy.expand(h.affine)).stretched(T, T)
-        yield _Place("h''", faces, f" on ({piece.low}, {piece.high})", plain, h.opened(plain), h.parameters)
+        members = h.exceptional.members
+        yield _Place("h''", faces, f" on ({piece.low}, {piece.high})", plain, h.opened(plain), h.parameters, members)
         for part in piece.steady:
             plain = part.stretched(T, T)
-            yield _Place("switch", faces, f" on ({part.low}, {part.high})", plain, plain, h.parameters)
+            yield _Place("switch", faces, f" on ({part.low}, {part.high})", plain, plain, h.parameters, members)
     for values in h.faces():
         at = "".join(f" at {name} = {value}" for name, value in values.items())
         yield from _places(entropy.bind(h, values, deadline.Deadline(SECONDS)), (*faces, at))
@@ -133,19 +137,35 @@ def _check_kink(h: entropy.Entropy, step: sympy.Expr, at: sympy.Expr) -> None:
 def _check_place(place: _Place) -> Iterator[str]:
     """h has neither a pole nor an undefined value inside: the sign of h'' alone does not tell."""
     where = f"h{place} is smooth: "
-    spans = {T: (S.Zero, S.One), **{p.symbol: (p.range.low, p.range.high) for p in place.parameters}}
-    for form, domain in ((place.plain, spans), (place.opened, environment(place.opened))):
-        try:
-            span_of(form, domain)
+    for parts in itertools.product(*(_without(p, place.members) for p in place.parameters)):
+        spans = {T: (S.Zero, S.One), **{p.symbol: part for p, part in zip(place.parameters, parts, strict=True)}}
+        if _is_ranged(place.plain, spans) or (
+            not place.members and _is_ranged(place.opened, environment(place.opened))
+        ):
             yield where + "by ranges of its parts"
-            return
-        except UndecidedError:
             continue
-    ranges = tuple((_outward(p.range.low, -1), _outward(p.range.high, 1)) for p in place.parameters)
-    symbols = (T, *(p.symbol for p in place.parameters))
-    if not covers.is_smooth(place.plain, symbols, ranges):
-        raise UndecidedError(f"that h is smooth inside (0, 1) could not be re-checked{place}")
-    yield where + "by boxes and strips"
+        ranges = tuple((_outward(low, -1), _outward(high, 1)) for low, high in parts)
+        symbols = (T, *(p.symbol for p in place.parameters))
+        if not covers.is_smooth(place.plain, symbols, ranges):
+            raise UndecidedError(f"that h is smooth inside (0, 1) could not be re-checked{place}")
+        yield where + "by boxes and strips"
+
+
+def _without(
+    p: entropy.Parameter, members: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
+) -> list[tuple[sympy.Expr, sympy.Expr]]:
+    """The range of a parameter as open intervals between its exceptional values."""
+    inside = sorted(value for symbol, value in members if symbol == p.symbol)
+    edges = [p.range.low, *inside, p.range.high]
+    return list(zip(edges, edges[1:], strict=False))
+
+
+def _is_ranged(form: sympy.Expr, spans: dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr]]) -> bool:
+    try:
+        span_of(form, spans)
+    except UndecidedError:
+        return False
+    return True
 
 
 def _outward(value: sympy.Expr, side: int) -> Fraction:

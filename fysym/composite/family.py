@@ -58,7 +58,7 @@ def _limit(
 ) -> sympy.Expr:
     """The limit of outer as the symbol goes to a number, which is what `name` = `value` means."""
     try:
-        return entropies._substitute(outer, parameter(symbol, span), to, cast(Any, None), clock)
+        return entropies.substitute(outer, parameter(symbol, span), to, clock)
     except FysymError as error:
         raise UndecidedError(
             f"outer has no finite limit that was found at {name} = {value}; give that member's own outer and inner, or "
