@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -96,3 +97,20 @@ def test_finite_scores_have_a_prediction_next_to_the_margin() -> None:
     theta[:, 0] = 1.0 - 10.0 ** np.random.default_rng(9).uniform(-15.0, -6.0, 60)
     p = member("norm_3").predict(theta)
     assert np.isfinite(p).all() and np.abs(p.sum(axis=1) - 1.0).max() <= 1e-14
+
+
+@pytest.mark.parametrize("q", [3, 6, 8, 12, 40])
+@pytest.mark.parametrize("d", [2, 7, 200])
+def test_a_support_of_two_next_to_the_margin_is_found(q: int, d: int) -> None:
+    """p is that of a score half an ulp away for each factor of p**q, and a few: at 60 digits,
+    x_1 - x_2 = ((1 - p)^(q-1) - p^(q-1)) / ||p||^(q-1)."""
+    gaps = 10.0 ** -np.array([15.0, 14.0, 13.0, 12.0, 11.0, 10.0, 8.0, 6.0, 4.0])
+    theta = np.full((len(gaps), d), -2.0)
+    theta[:, 0], theta[:, 1] = 0.0, gaps - 1.0
+    p = fysym.catalog.norm.bind(q=q).predict(theta)
+    assert (p[:, 2:] == 0.0).all()
+    with mpmath.workdps(60):
+        for second, found in zip(theta[:, 1], map(mpmath.mpf, map(float, p[:, 1])), strict=True):
+            norm = ((1 - found) ** q + found**q) ** (mpmath.mpf(q - 1) / q)
+            fitting = (found ** (q - 1) - (1 - found) ** (q - 1)) / norm
+            assert abs(fitting - mpmath.mpf(float(second))) <= (4 + q) * 2.0**-53

@@ -115,7 +115,7 @@ def scratch(program: Program, kind: str, bits: int) -> tuple[int, int, bool]:
     pruned = plan(program).family in MARGINS
     if kind == "jvp":
         return bits, 3, False
-    return 64 if pruned and _is_steep(program) else bits, 3 if pruned else 0, pruned
+    return 64 if pruned and is_steep(program) else bits, 3 if pruned else 0, pruned
 
 
 def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
@@ -134,7 +134,7 @@ def in_exponential(expr: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
     return cancelled(found) if found.is_rational_function(Y) else found
 
 
-def _is_steep(program: Program) -> bool:
+def is_steep(program: Program) -> bool:
     """Whether g'' vanishes at 0, so that tiny changes of a score move a probability far: a matter for double."""
     with np.errstate(all="ignore"):
         low, middle = compiled(program.curvature.expr, program.curvature.argument)(np.array([1e-12, 0.5])) + np.zeros(2)
@@ -154,7 +154,7 @@ def kernel(program: Program, kind: str, bits: int) -> str:
 def _kernel(program: Program, kind: str, bits: int) -> str:
     family = plan(program).family
     memory, bits = bits, scratch(program, kind, bits)[0]
-    if bits == 32 and family in MARGINS and _is_steep(program):
+    if bits == 32 and family in MARGINS and is_steep(program):
         raise UnsupportedError("q is infinitely steep at the cut-off: single precision is not enough")
     ends = program.ends
     huge = 1e290 if bits == 64 else 1e30
@@ -246,7 +246,7 @@ def _margin(program: Program, family: str, bits: int, memory: int, constants: li
         f"LOOSE = F({loose!r})",
     ]
     q = _margin_inverse(program, bits, constants)
-    steep = _is_steep(program)
+    steep = is_steep(program)
     places = {
         "q": q, "hasten": _hastened(program), "short": 32 if cost(q) <= CHEAP else 16,
         "block": block.MARGIN, "gather_block": block.CANDIDATES if steep else block.ALL,

@@ -25,6 +25,7 @@ from . import numba_templates as text
 from .printer import assignments
 
 PLACE = sympy.Symbol("u", positive=True)
+CLOSE = 1e-7  # of the distance from the largest score to the cut
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ if settled:
     w = w * vexp(move)
 else:
     {bracketed}
+{next_to_cut}
 if not settled or c < -MARGIN or total != total:
     row_fill(out, base, d, NAN)
     store1(loss, i, NAN)
@@ -271,6 +273,16 @@ for j in range(0, k, L):
 w = first(vsum(f))
 c = -w * rise_of(MARGIN * share)
 """
+# Where q is infinitely steep at the cut-off, a score that is next to it and left out may belong to the support: the sum
+# of p does not tell, as the digits of c do not reach where its p would not be 0.
+NEXT_TO_CUT = """
+f = vfull(x, ZERO)
+for j in range(0, k, L):
+    a = vabs((vload(buf, j) - c) - cl)
+    t = vselect_gt(NONE, vload(pbuf, j), vselect_gt(a, ZERO, ONE, ZERO), ZERO)
+    f = f + vselect_gt(-CLOSE * c, a, t, ZERO)
+settled = settled and not vsum(f) > ZERO
+"""
 AT_VERTEX = "w = first(AT_ONE)"
 MIDDLE = AT_VERTEX + "\nc = HALF * w * (F(high) - RISE)"
 SCATTER = """
@@ -305,6 +317,7 @@ def family(program: Program) -> str:
 def source(program: Program, form: Form) -> str:
     """The text of a module whose `run` writes predictions to `out` and w to `loss`, in float64."""
     dense = family(program) == "dense"
+    steep = not dense and separable.is_steep(program)
     if not dense and not math.isfinite(form.margin):
         raise UnsupportedError("the margin is not known")
     rise, slope = program.ends["rise_high"], sympy.diff(form.inner, separable.P)
@@ -320,6 +333,8 @@ def source(program: Program, form: Form) -> str:
         f"SIGN = {form.sign}.0",
         f"AT_ONE = F({form.at_one!r})",
         f"BASE = F({-form.sign * float(slope.subs(separable.P, 1)) - rise!r})",
+        f"CLOSE = F({CLOSE!r})",
+        "NONE = F(1e-6)",
         f"SHORT = {numba.SHORT if dense else 32 if separable.cost(statements) <= separable.CHEAP else 16}",
     ]
     written = {
@@ -336,9 +351,10 @@ def source(program: Program, form: Form) -> str:
         "memory": "POINTER", "lanes": 8, "tiny": 2.0**-1022, "below": 1.0 - 2.0**-53, "huge": "1e290",
         "store_nan": "store1(loss, i, NAN)", "alone": [AT_VERTEX, "store1(loss, i, w)"], "each": "", "last": "",
         "after": "", "constants": constants, "q": [_renamed(line) for line in statements], **written,
-        "guess": MIDDLE if dense else GUESS, "bracketed": BRACKETED, "store": COPY if dense else SCATTER,
+        "guess": MIDDLE if dense else GUESS, "bracketed": BRACKETED, "next_to_cut": NEXT_TO_CUT if steep else "",
+        "store": COPY if dense else SCATTER,
         "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
-        **block.places(dense), "term_inner": _of_slope(form, slope) or written["inner"],
+        **block.places(dense, steep), "term_inner": _of_slope(form, slope) or written["inner"],
     }  # fmt: skip
     body = text.HEAD + "\n{constants}\n" + OUTER + block.FUNCTIONS + text.KERNEL
     return separable.filled(body, {"row": text.ROW, "solve_row": gather + SOLVE, **places})

@@ -108,6 +108,7 @@ for j in range(most):
     a = ((vload(xb, j * L) - c) - cl) * scale
     p = vload(pb, j * L)
     w1 = vload(wb, j * L)
+    {block_next_to_cut}
     {last_step}
     total = total + p
     vstore(pb, j * L, p)
@@ -136,10 +137,14 @@ MIDDLE = """
 w = vfull(x, ZERO) + first(AT_ONE)
 c = HALF * w * (high - RISE)
 """
+NEXT_TO_CUT = """
+b = vselect_gt(NONE, p, vselect_gt(vabs(a), ZERO, ONE, ZERO), ZERO)
+live = live + vselect_gt(-CLOSE * c * scale, vabs(a), b, ZERO)
+"""
 FUNCTIONS = NEWTON + numba_block.BLOCK
 
 
-def places(dense: bool) -> dict[str, Any]:
+def places(dense: bool, steep: bool) -> dict[str, Any]:
     """What fills the loop over rows and the block; w goes where other kernels keep what a loss is made from."""
     return {
         "solve": numba_block.SHORT,
@@ -147,6 +152,7 @@ def places(dense: bool) -> dict[str, Any]:
         "block": BLOCK,
         "term": TERM,
         "last_step": LAST_STEP,
+        "block_next_to_cut": NEXT_TO_CUT if steep else "",
         "store_block": numba_block.ALL_STORE,
         "block_sums": "vstore(block, 4 * L, w)",
         "taken": "store1(loss, i, load1(block, 4 * L + lane))",
