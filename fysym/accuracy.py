@@ -114,6 +114,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
     found = []
     references: dict[Any, Reference] = {}
     domain = derivation.entropy.domain
+    shift = common(derivation.program)
     for places, least, p in chosen(dtype):
         if (places, least) not in references:
             references[places, least] = Reference(derivation.entropy, derivation.theory, places, least)
@@ -122,7 +123,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
             exact = [reference.ctx.mpf(x) for x in p]
             exact[-1] = 1 - reference.ctx.fsum(exact[:-1])
             exact = placed(exact, domain, 40)
-            scores = [reference.slope(x) if x > domain.low else reference.low for x in exact]
+            scores = [(reference.slope(x) if x > domain.low else reference.low) - shift for x in exact]
         theta = [dtype(float(x)) for x in scores]
         if not np.isfinite(theta).all():
             continue
@@ -144,21 +145,29 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
 def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     """Scores, their true prediction, and how far from it code may be: what an emitted module checks itself with."""
     found: list[tuple[list[float], list[float], float]] = []
+    anchor = derivation.program.ends["anchor"]
     if (derivation.entropy.domain.total or 0) > MOST_TOTAL:
         return found
     reference = Reference(derivation.entropy, derivation.theory)
+    shift = common(derivation.program)
     for parts in SHARES[:5]:
         p = placed([reference.ctx.mpf(part) / sum(parts) for part in parts], derivation.entropy.domain)
-        theta = [float(reference.slope(t)) for t in p]
+        theta = [float(reference.slope(t) - shift) for t in p]
         flattest = float(min(reference.curvature(t) for t in p))
         if not (np.isfinite(theta).all() and flattest > 0):
             continue
-        rises = [x - float(reference.low) for x in theta] if np.isfinite(float(reference.low)) else theta
+        rises = [float(reference.slope(t) - anchor) for t in p]
         rounding = float(np.spacing(np.abs([*theta, *rises])).max())  # of scores, and of what code makes of them
         allowed = max(1e-12, 4 * rounding / flattest)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     return found
+
+
+def common(program: Any) -> float:
+    """What all scores may be less by, where there is a total and slopes are large but for a small part."""
+    anchor = program.ends["anchor"]
+    return 0.0 if anchor == program.ends["slope_low"] else float(anchor)
 
 
 def placed(p: list[Any], domain: Any, larger: int = 3) -> list[Any]:

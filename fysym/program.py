@@ -23,6 +23,7 @@ from .emit.printer import lines
 from .entropy import SLOPE, Entropy
 from .errors import UndecidedError
 from .facts import Theory
+from .kinks import Piece
 from .rewrite import patched, variants
 
 EPS = 2.0**-52
@@ -61,9 +62,10 @@ class Program:
     """Everything an emitter sees; numbers are doubles, expressions have one free symbol.
 
     With g = -h: value, slope, curvature are g, g', g'' in t; covalue (None where g'(1) is finite) is g(1 - e).
-    Predictions are functions of the rise r = s - anchor, where the anchor is the slope at 0, or 0 where that is
-    infinite or far, so that scores near the cut-off keep their digits. inverse and coinverse are q and 1 - q in r,
-    None where they are solved for numerically; rise is r in t, corise and cocurvature are r and g'' in e = 1 - t.
+    Predictions are functions of the rise r = s - anchor, where the anchor is the slope at 0, so that scores near the
+    cut-off keep their digits; where that is infinite or far, it is 0, or the slope at 1/2 where 0 is far, too. inverse
+    and coinverse are q and 1 - q in r, None where they are solved for numerically; rise is r in t, corise and
+    cocurvature are r and g'' in e = 1 - t.
     """
 
     value: Scalar
@@ -110,6 +112,8 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     places = GRID + UPPER if bounded else _far_and_near(entropy)
     ends = _ends(entropy, theory)
     anchor = S.Zero if ends["anchor"] == 0.0 else -theory.value("slope_at_0")
+    if ends["anchor"] not in (0.0, ends["slope_low"]):
+        anchor = _middle_slope(entropy)
     value = entropy.whole(lambda h: -h)
     slope = entropy.whole(lambda h: -sympy.diff(h, t))
     rise = entropy.whole(lambda h: -sympy.diff(h, t) - anchor)
@@ -171,16 +175,17 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
         found[f"slope_{side}"] = _double(-theory.value(slope))
     curvature = theory.value("curvature_at_1")
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
-    anchor, highest = (-theory.value(name) for name in domain.facts("slope"))
+    lowest, highest = (-theory.value(name) for name in domain.facts("slope"))
     quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4), S.Zero) for k in (1, 2, 3))
-    near = math.isfinite(found["slope_low"]) and (
-        _slope_at(entropy, sympy.Rational(1, 4), anchor) <= NEAR * (three_quarters - quarter)
-    )
-    found["anchor"] = found["slope_low"] if near else 0.0
-    found["rise_high"] = _double(highest - anchor) if near else found["slope_high"]
-    found["rise_middle"] = _slope_at(entropy, S.Half, anchor) if near else half
-    if domain.low < 0:
-        found["rise_middle"] = _slope_at(entropy, S.Zero, S.Zero)
+    anchor = S.Zero
+    width = NEAR * (three_quarters - quarter)
+    if math.isfinite(found["slope_low"]) and _slope_at(entropy, sympy.Rational(1, 4), lowest) <= width:
+        anchor = lowest
+    elif domain.total is not None and abs(half) > width:
+        anchor = _middle_slope(entropy)
+    found["anchor"] = _double(anchor)
+    found["rise_high"] = _double(highest - anchor)
+    found["rise_middle"] = _slope_at(entropy, S.Zero if domain.low < 0 else S.Half, anchor)
     return found
 
 
@@ -190,10 +195,17 @@ def _far_and_near(entropy: Entropy) -> tuple[float, ...]:
     return upper if entropy.domain.low == 0 else (*(-x for x in upper), *upper)
 
 
+def _middle_slope(entropy: Entropy) -> sympy.Expr:
+    return -_piece(entropy, S.Half).slope(entropy.t, S.Half)
+
+
 def _slope_at(entropy: Entropy, t: sympy.Rational, anchor: sympy.Expr) -> float:
     """g'(t) - anchor."""
-    piece = next(piece for piece in entropy.pieces if piece.high.is_infinite or truth.sign(piece.high - t) == 1)
-    return float(truth.evaluate_reliably(-sympy.diff(piece.expr, entropy.t) - anchor, {entropy.t: t}))
+    return float(truth.evaluate_reliably(-sympy.diff(_piece(entropy, t).expr, entropy.t) - anchor, {entropy.t: t}))
+
+
+def _piece(entropy: Entropy, t: sympy.Rational) -> Piece:
+    return next(piece for piece in entropy.pieces if piece.high.is_infinite or truth.sign(piece.high - t) == 1)
 
 
 def _double_at(expr: sympy.Expr, values: dict[sympy.Symbol, Any]) -> sympy.Float:

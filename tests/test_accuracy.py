@@ -20,6 +20,8 @@ from .oracle import MEMBERS, member, member_oracle
 
 # Beyond the catalog: flat at 0, infinite slope at 1, both, a kink, cancellation at both ends.
 OTHERS = ["t - t**9", "t*sqrt(1-t)", "t**(1/3)*(1-t)**(1/2)", "min(t, 1-t) + t*(1-t)", "sqrt(1 - t**2)", "log(cos(t))"]
+# The line through both ends is steep, so that all ordinary slopes are large and alike.
+OTHERS += ["-1/(t + 1e-12)", "-(t + 1e-10)**(-2)", "-exp(40*t)"]
 
 
 def regularizer(name: str) -> Any:
@@ -37,6 +39,21 @@ def test_code_is_as_accurate_as_promised(name: str) -> None:
         assert m.ulps <= 16, str(m)
         if m.function == "predict" and (m.target, m.dtype) != ("numba", "float32"):  # whose sums are in float32 too
             assert m.relative <= (1e-11 if m.dtype == "float64" else 2e-6), str(m)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 1e4])
+def test_a_slope_that_all_share_takes_no_digits(scale: float) -> None:
+    """h = -1/(t + c): p_j is (tau - theta_j)**(-1/2) - c."""
+    c = 1e-12
+    theta = scale * np.array([1.0, 0.5, -1.0, 0.25])
+    with mpmath.workdps(60):
+        low, high = mpmath.mpf(theta.max()), mpmath.mpf(theta.max()) + 100
+        for _ in range(180):
+            tau = (low + high) / 2
+            p = [(tau - mpmath.mpf(float(x))) ** -0.5 - mpmath.mpf(c) for x in theta]
+            low, high = (tau, high) if sum(p) > 1 else (low, tau)
+    found = fysym.compile(f"-1/(t + {c})").predict(theta)
+    np.testing.assert_allclose(found, [float(x) for x in p], rtol=1e-12 + 4 * np.spacing(scale))
 
 
 def test_targets_that_cannot_be_had_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

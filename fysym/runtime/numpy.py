@@ -6,7 +6,7 @@ With g = -h and q = (g')^{-1}, an entropy is a namespace `f` that holds
   weight                    q'(r), given t = q(r) and the rise r
   covalue                   g(1 - e), where g'(1) is infinite; None elsewhere
   value_low, ..., slope_high, curvature_high   limits of g, g', g'' at 0 and 1
-  anchor                    slope_low unless it is far or infinite, else 0: scores near the cut-off keep their digits
+  anchor                    slope_low, or a number close to most slopes: scores near the cut-off keep their digits
   rise_high, rise_middle    rises at 1 and 1/2
   newton, exponential       whether q is convex, and whether it is a multiple of exp(rate * s)
 Scores come as rows (n, d). They are solved a piece at a time, so that what a step works on stays in the cache.
