@@ -145,7 +145,8 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
 def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     """Scores, their true prediction, and how far from it code may be: what an emitted module checks itself with."""
     found: list[tuple[list[float], list[float], float]] = []
-    anchor = derivation.program.ends["anchor"]
+    anchor, rise = derivation.program.ends["anchor"], derivation.program.rise
+    digits_of_rises = 0.0 if rise is None or not np.isfinite(rise.ulps) else 4 * np.finfo(float).eps * rise.ulps
     if (derivation.entropy.domain.total or 0) > MOST_TOTAL:
         return found
     reference = Reference(derivation.entropy, derivation.theory)
@@ -158,7 +159,7 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
             continue
         rises = [float(reference.slope(t) - anchor) for t in p]
         rounding = float(np.spacing(np.abs([*theta, *rises])).max())  # of scores, and of what code makes of them
-        allowed = max(1e-12, 4 * rounding / flattest)
+        allowed = max(1e-12, 4 * rounding / flattest, digits_of_rises)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     return found
@@ -208,7 +209,8 @@ def _row(reference: Reference, theta: list[Any], guess: list[Any] | None) -> Row
     units = []
     with ctx.workdps(reference.working):
         for x, t in zip(scores, p, strict=True):
-            moved = [reference.inverse(x - tau + sign * step, t) for sign in (1, -1)]
+            far = 1 if t > 0 else 4  # what is left out may be in after a few
+            moved = [reference.inverse(x - tau + sign * far * step, t) / far for sign in (1, -1)]
             units.append(max(abs(moved[0] - moved[1]), ctx.mpf(float(np.spacing(spacing(float(t)))))))
         label: Any = min(range(len(p)), key=lambda k: abs(p[k] - 0.3))
         y = [float(k == label) for k in range(len(p))]

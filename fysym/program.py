@@ -181,7 +181,7 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
     width = NEAR * (three_quarters - quarter)
     if math.isfinite(found["slope_low"]) and _slope_at(entropy, sympy.Rational(1, 4), lowest) <= width:
         anchor = lowest
-    elif domain.total is not None and abs(half) > width:
+    elif domain.total is not None and abs(half) > width and _double(highest - _middle_slope(entropy)) > 0.0:
         anchor = _middle_slope(entropy)
     found["anchor"] = _double(anchor)
     found["rise_high"] = _double(highest - anchor)

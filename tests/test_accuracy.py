@@ -22,6 +22,8 @@ from .oracle import MEMBERS, member, member_oracle
 OTHERS = ["t - t**9", "t*sqrt(1-t)", "t**(1/3)*(1-t)**(1/2)", "min(t, 1-t) + t*(1-t)", "sqrt(1 - t**2)", "log(cos(t))"]
 # The line through both ends is steep, so that all ordinary slopes are large and alike.
 OTHERS += ["-1/(t + 1e-12)", "-(t + 1e-10)**(-2)", "-exp(40*t)"]
+# All but a line over most of (0, 1), where q jumps between neighbouring doubles.
+OTHERS += ["tanh(50*t)", "erf(6*t)", "erf(9*t)"]
 
 
 def regularizer(name: str) -> Any:

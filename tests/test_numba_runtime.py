@@ -127,6 +127,22 @@ def test_the_numpy_target(name: str, dtype: Any) -> None:
             np.testing.assert_allclose(reg.jvp(theta, v, target="numba"), exact, rtol=1e-5, atol=1e-9)
 
 
+NO_CLOSED_FORM = ["sqrt(t)*acos(sqrt(t))", "-t*log(t) - (1-t)*log(1-t) + t*(1-t)"]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", [*COMPILED, *NO_CLOSED_FORM])
+def test_two_scores_that_are_nearly_tied(name: str, dtype: Any) -> None:
+    """Alone, masked, and far above others: one of the two may be above 1/2 on the way to the threshold."""
+    reg = fysym.compile(name, deadline=100.0) if name in NO_CLOSED_FORM else member(name)
+    gaps = np.outer([1.0, 3.0, 8.0], 10.0 ** -np.arange(1.0, 17.0)).ravel()
+    most = 1e-13 if dtype is np.float64 else 2e-6
+    for rest in ([-np.inf], [-1e30, -np.inf], [-700.0], [-0.5, -0.5, -1e-9], [0.0]):
+        theta = np.array([[0.0, -gap, *rest] for gap in gaps], dtype=dtype)
+        p = reg.predict(theta, target="numba")
+        assert np.abs(p - reg.predict(theta.astype(np.float64), target="numpy")).max() <= most
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", COMPILED)
 def test_special_values(name: str, dtype: Any) -> None:

@@ -312,7 +312,7 @@ def _dense(program: Program, family: str, bits: int, constants: list[str]) -> di
     co = 1 - inverse.expr if coinverse is None else coinverse.expr
     slope = -sympy.diff(co, SLOPE) if coinverse is not None else sympy.diff(inverse.expr, SLOPE)
     newton, block_newton = (text.LOG_RATIO, block.LOG_RATIO) if coinverse is not None else (text.LOG_SUM, block.LOG_SUM)
-    places: dict[str, Any] = {"left": repr(left), "newton": newton, "at_last": "", "tops": ""}
+    places: dict[str, Any] = {"left": repr(left), "newton": newton, "sure": "", "at_last": "", "tops": ""}
     if math.isinf(ends["slope_low"]):
         places |= {
             "block": block.DENSE, "gather_block": block.ALL, "store_block": block.ALL_STORE,
@@ -379,12 +379,17 @@ def _solved(program: Program, bits: int, constants: list[str], left: float) -> d
     places: dict[str, Any] = {
         "left": repr(left),
         "newton": text.LOG_RATIO,
+        "sure": text.SURE,
         "padding": "NINF",
         "prepared": "v",
         "threshold": "",
         "argument": ["a = (e - c) - cl", f"b = vatmost(vatleast(a, LOW), F({ends['rise_middle']!r}))"],
         "q": statements,
-        "keep": ["p = vatmost(vabove(a, LOW, p), ONE)", "w = vatmost(vwhere_pos(p, w), {huge})"],
+        "keep": [
+            "p = vatmost(vabove(a, LOW, p), ONE)",
+            "w = vatmost(vwhere_pos(p, w), {huge})",
+            f"w = vselect_gt(a, F({ends['rise_middle']!r}), ZERO, w)",
+        ],
         "largest": "m",
         "top": "-D(u) - D(ul)",
         "at_last": "top, slope, missing = at_top(-D(u) - D(ul) - D(step))",

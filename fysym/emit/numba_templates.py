@@ -361,11 +361,13 @@ LOG_RATIO = """
 if rest > ZERO and missing > ZERO:
     ratio = vlog(rest / missing)
     step = ratio / (weight / rest + slope / missing)
-    if abs(ratio) <= TOL:
+    if abs(ratio) <= TOL{sure}:
         settled = True
         break
     new = u + step
 """
+# Where q is known up to 1/2 only, but for a largest score: where two are above that, the last step would fall short.
+SURE = " and not (missing < HALF and rest >= HALF)"
 # For log(sum) = 0, where q reaches 1 at a finite rise.
 LOG_SUM = """
 ratio = vlog(rest + top)

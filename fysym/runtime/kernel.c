@@ -1,6 +1,7 @@
 /* Scalar functions, extended to the closed interval from LOW to HIGH and beyond the slopes at its ends. */
 
 #define EPS 2.220446049250313e-16
+#define NOISE 1e-13 /* what is left of a sum that is the total but for rounding */
 #define LATE 40 /* steps after which a search for the threshold is no longer an ordinary one */
 
 static double clamp(double x, double low, double high) { return x < low ? low : (x > high ? high : x); }
@@ -96,7 +97,7 @@ static double middle(double low, double high, int iteration) {
    below 0 have q = 1; at its right end those of a higher rank have q = 1, and all others would have the same q. */
 static void find_threshold(row *r, double left, double count) {
     double scale, slope, high, low, u, width;
-    int iteration;
+    int iteration, crept = 0;
     double higher = ceil(left) - 1.0, level = -(entropy_slope(inside((left - higher) / (count - higher))));
     high = (level + ANCHOR) + 8 * EPS * (fabs(ANCHOR) + fabs(level));
     low = fmin(isfinite(RISE_HIGH) ? -RISE_HIGH : high - 1.0, high);
@@ -108,6 +109,7 @@ static void find_threshold(row *r, double left, double count) {
         int usable = slope > 0.0 && slope < 1e280;
         int collapsed = high - low <= EPS * fmax(2.0 * fmax(fabs(low), fabs(high)), DBL_MIN);
         int small = fabs(f) <= 4 * EPS * scale;
+        int tiny = usable && fabs(step) <= 0.5 * EPS * fabs(u);
         double next;
         r->threshold = r->other = u;
         r->share = 0.0;
@@ -128,9 +130,12 @@ static void find_threshold(row *r, double left, double count) {
             r->step = 0.0;
             return;
         }
-        if (small || (usable && fabs(step) <= 0.5 * EPS * fabs(u)) || (f <= 0.0 && u <= low) || iteration == 199) return;
+        if (small || (tiny && fabs(f) <= NOISE * scale) || (f <= 0.0 && u <= low) || iteration == 199) return;
         if (f > 0.0) low = u; else high = u;
         next = u + (usable ? step : INFINITY);
+        if (tiny) /* no sign of a root where q is steep: creep past it, or halve if that is not far */
+            next = crept ? INFINITY : u + copysign(1.5 * EPS * u, f);
+        crept = tiny;
         if (iteration % 3 == 2) {
             double now = high - low;
             if (iteration > LATE || (!NEWTON && now > 0.5 * width)) next = INFINITY;
