@@ -330,6 +330,11 @@ def _smaller_domain(entropy: Entropy) -> str:
     for domain, places in ((ORTHANT, (S.One / 7, S.One, sympy.Integer(40))), (CUBE, INSIDE[:5])):
         if domain.low > entropy.domain.low or domain.high < entropy.domain.high:
             values = [truth.evaluate(expr, {VARIABLE: at, **point}) for at in places]
+            if (
+                domain == ORTHANT
+                and end_limit(sympy.diff(expr, VARIABLE), VARIABLE, S.Infinity, Deadline(2)).value != -S.Infinity
+            ):
+                continue
             if all(value == value for value in values):
                 return f', or domain="{domain}", where it is'
     return ""

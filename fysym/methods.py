@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+def _check_prior_target(target: str | None) -> None:
+    if target not in (None, "numpy", "numba"):
+        raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
+    if target == "numba":
+        raise UnsupportedError("there is no Numba code for predictions with a prior; use target='numpy'")
+
+
 class Methods:
     """Methods on NumPy arrays, over the last axis unless told otherwise; a family takes its parameters with a call."""
 
@@ -115,6 +122,7 @@ class Methods:
         if prior is not None:
             bound = self.bind(**params)
             bound._require_bound()
+            _check_prior_target(target)
             return bound._with_prior("predict", theta, None, prior, axis)
         return self._call("predict", params, theta, axis=axis, target=target)
 
@@ -208,6 +216,7 @@ class Methods:
                 return found
             return found + own if method == "loss" else (found[0] + own, found[1])
         if prior is not None:
+            _check_prior_target(target)
             return bound._with_prior(method, theta, y, prior, axis)
         return bound._call(method, {}, theta, y, axis=axis, target=target)
 

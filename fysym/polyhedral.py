@@ -72,6 +72,9 @@ class Polyhedral(Methods):
 
     params: dict[str, str] = {}
     smoothness = sympy.oo
+    strong_concavity = sympy.S.Zero
+    twice_differentiable = essentially_smooth = False
+    slopes = None
 
     def __init__(self, kind: str, factor: sympy.Expr) -> None:
         self.kind = kind
@@ -186,6 +189,18 @@ class Polyhedral(Methods):
         if cost is not None and self.kind == "hinge":  # the cost given takes the place of the hinge's own
             return Polyhedral("perceptron", self.factor)._loss(method, theta, y, *options)
         return super()._loss(method, theta, y, *options)
+
+    def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
+        """There are no parameters to solve for: ParameterError."""
+        raise ParameterError(f"{self.name} has no parameters to solve for; with_margin(m) scales it")
+
+    def certificate(self) -> dict[str, Any]:
+        """Certificates are about strict concavity: UnsupportedError."""
+        raise UnsupportedError(f"certificates are about strict concavity, and {self.name} is not strictly concave")
+
+    def accuracy(self) -> Any:
+        """Predictions are shares of whole classes, exact but for one division: UnsupportedError."""
+        raise UnsupportedError(f"accuracy is measured where something is solved, and {self.name} picks largest scores")
 
     def source(self, target: str = "numpy") -> str:
         """There is none: only separable entropies have code of their own."""

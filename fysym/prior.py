@@ -47,18 +47,24 @@ def _entropy(reg: Regularizer, least: float) -> SimpleNamespace:
             known["whole"] = None
     if known["whole"] is not None:
         return known["whole"]  # type: ignore[no-any-return]
-    most = sympy.Rational(math.ceil(1000 / Fraction(max(least, LEAST))), 1000)
-    if most not in known:
-        try:
-            known[most] = _functions(reg, _compiled(reg, most, CUBE), float(most))
-        except NotConcaveError as error:
-            witness = error.witness * most
-            raise NotConcaveError(
-                f"with this prior h must be strictly concave on [0, 1/min(prior)] = [0, {float(most):g}], and it is "
-                f"not at t = {float(witness):g}. Try: a prior closer to uniform, or an h that is concave further",
-                witness,
-                error.parameters,
-            ) from None
+    exact = 1 / Fraction(max(least, LEAST))
+    rounded = Fraction(math.ceil(1000 * exact), 1000)  # so that like priors share their functions
+    for most in (sympy.Rational(rounded), sympy.Rational(exact)):
+        if most not in known:
+            try:
+                known[most] = _functions(reg, _compiled(reg, most, CUBE), float(most))
+            except NotConcaveError as error:
+                known[most] = error
+        if not isinstance(known[most], NotConcaveError):
+            break
+    else:
+        problem, witness = known[most], known[most].witness * most
+        raise NotConcaveError(
+            f"with this prior h must be strictly concave on [0, 1/min(prior)] = [0, {float(most):g}], and it is "
+            f"not at t = {float(witness):g}. Try: a prior closer to uniform, or an h that is concave further",
+            witness,
+            problem.parameters,
+        )
     if least < LEAST:
         raise InputError(f"prior contains {least:g}; for this entropy its entries must be 0 or at least {LEAST:g}")
     return known[most]  # type: ignore[no-any-return]

@@ -36,9 +36,14 @@ def line(reg: Regularizer) -> str:
     params = "; ".join(reg.params.values())
     name = f"{printable(reg.name)}: " if reg.name else ""
     over = f", {params}" if params else ""
-    margin = "undetermined" if reg.margin is None else reg.margin
-    sparsity = reg.sparsity or "undetermined"
+    margin = _unknown(reg, "margin") if reg.margin is None else reg.margin
+    sparsity = reg.sparsity or ("sparsity " + _unknown(reg, "sparsity"))
     return f"<Regularizer {name}h = {reg.h}{over}; margin {margin}, {sparsity}; concavity {concave}>"
+
+
+def _unknown(reg: Regularizer, name: str) -> str:
+    why = reg.derivation.theory.undetermined.get(name, "")
+    return "not applicable" if why.startswith("not applicable") else "undetermined"
 
 
 def header(reg: Regularizer, needs: str = "NumPy") -> list[str]:

@@ -39,6 +39,10 @@ def solve(reg: Regularizer, wanted: Mapping[str, Any]) -> dict[str, sympy.Expr]:
         names = ", ".join(p.name for p in parameters.values()) or "none"
         raise ParameterError(f"as many facts must be wanted as there are free parameters ({names}); got {len(facts)}")
     equations = [_equation(reg, name, value) for name, value in facts.items()]
+    for (name, value), equation in zip(facts.items(), equations, strict=True):
+        if not equation.free_symbols:
+            has = "every member has" if _vanishes(equation) else "no member has"
+            raise ParameterError(f"{has} {name} = {value}: it does not depend on the parameters")
     exact = [
         {symbol: solution[symbol] for symbol in parameters}
         for solution in _solutions(equations, list(parameters))

@@ -127,6 +127,7 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
     if total is not None and total < 1:  # no coordinate comes farther
         names, end = names[:1], str(exact_number(total))
         high = _slope_at(entropy, exact_number(total))
+    step = None if total is None or total < 1 or total == int(total) else exact_number(total) - int(total)
     if entropy.domain.low != 0:
         for name in ("margin", "sparsity", "essentially_smooth"):
             theory.undetermined[name] = f"not applicable on the {entropy.domain}, which have no end"
@@ -149,7 +150,12 @@ def _margin(theory: Theory, entropy: Entropy) -> None:
             theory.facts["sparsity"] = Fact("sparsity", "faces", theory.status(*names, "strictly_concave"), why)
     elif low is not None and high is not None:
         status = theory.status(*names, "strictly_concave")
-        theory.facts["margin"] = Fact("margin", shortest(low - high), status, f"h'(0+) - h'({end}) (Prop. 7)")
+        lead, how = low - high, f"h'(0+) - h'({end}) (Prop. 7)"
+        if step is not None:  # at a vertex one coordinate is the fraction that is left over
+            between = _slope_at(entropy, step)
+            lead = sympy.Max(low - between, between - high)
+            how = f"the larger of h'(0+) - h'({step}) and h'({step}) - h'(1-): a vertex has a coordinate of {step}"
+        theory.facts["margin"] = Fact("margin", shortest(lead), status, how)
         why = "both slopes are finite, so every face and vertex is reached (Prop. 6)"
         theory.facts["sparsity"] = Fact("sparsity", "full", status, why)
     if entropy.domain.total is None:

@@ -180,10 +180,29 @@ def test_renyi_beyond_one_is_refused_with_a_witness_or_assumed() -> None:
     z = p - p.mean()
     assert p.sum() == pytest.approx(1, abs=1e-5) and -2 * z @ z / (p @ p) + 4 * (p @ z) ** 2 / (p @ p) ** 2 > 0
     reg = fysym.compile_composite("log(u)/(1 - 2)", "t**2", assume_concave=True)
-    assert reg.fact("strictly_concave").status == "refuted" and reg.fact("margin").status == "sampled"
-    assert reg.margin == 2  # beta / (beta - 1)
+    assert reg.fact("strictly_concave").status == reg.fact("margin").status == "refuted"
+    assert reg.margin == 2  # beta / (beta - 1), by the gradient at a vertex; but log(d) > 2 (1 - 1/d) from d = 5 on
+    assert "1000000 times" in reg.fact("margin").evidence and "6.90777 times" in reg.fact("margin").evidence
+    assert math.log(1000020) / (2 * (1 - 1 / 1000020)) == pytest.approx(6.90777, rel=1e-5)
     assert "assumed by the caller" in reg.report() and "a loss need not be convex" in " ".join(reg.report().split())
     np.testing.assert_allclose(reg.predict(np.zeros(4)), 0.25)
+
+
+@pytest.mark.parametrize("width", [6, 9])
+def test_a_narrow_range_of_the_sum_in_which_it_is_convex_is_found(width: int) -> None:
+    with pytest.raises(fysym.NotConcaveError) as caught:
+        fysym.compile_composite(f"-u + exp(-10**{width}*(u - 7/10)**2)/10**{width}", "t**2")
+    large, *small = caught.value.witness  # a second difference that is positive, along (p - mean)
+    count = len(small)
+    with mpmath.workdps(60):
+        p = [mpmath.mpf(large), *[(1 - mpmath.mpf(large)) / count] * count]
+        step = mpmath.mpf(10) ** -20
+
+        def value(h: Any) -> Any:
+            u = mpmath.fsum((x + h * (x - mpmath.mpf(1) / (count + 1))) ** 2 for x in p)
+            return -u + mpmath.exp(-(mpmath.mpf(10) ** width) * (u - mpmath.mpf("0.7")) ** 2) / 10**width
+
+        assert value(step) + value(-step) - 2 * value(0) > 0
 
 
 def test_what_is_only_sampled_says_so() -> None:
@@ -337,6 +356,19 @@ def test_threads_share_an_object() -> None:
     assert len(found) == 8 and all(np.array_equal(p, expected) for p in found)
 
 
+def test_a_member_that_is_not_concave_is_no_solution() -> None:
+    renyi = fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "b > 1"})
+    with pytest.raises(fysym.ParameterError, match="no member has it: that would be b = 2, but .* not concave"):
+        renyi.solve(margin=2)
+    assumed = fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "b > 1"}, assume_concave=True)
+    assert assumed.solve(margin=2) == {"b": 2}
+
+
+def test_kinks_of_the_outer_function_are_named() -> None:
+    with pytest.raises(fysym.UndecidedError, match="has kinks.*smooth outer"):
+        fysym.compile_composite("-u**2 - Max(0, u - 1/2)", "t**2")
+
+
 def test_the_margin_of_a_family_is_a_formula() -> None:
     renyi = fysym.compile_composite("log(u)/(1 - b)", "t**b", params={"b": "b > 1"}, assume_concave=True)
     b = next(iter(renyi.margin.free_symbols))
@@ -480,7 +512,9 @@ def test_labels_must_have_a_finite_loss() -> None:
 
 def test_no_fact_is_better_known_than_what_it_rests_on() -> None:
     reg = fysym.compile_composite("-log(u)", "t**2", assume_concave=True)
-    assert reg.fact("margin").status == reg.fact("sparsity").status == "sampled"
+    assert (reg.fact("margin").status, reg.fact("sparsity").status) == ("refuted", "sampled")
+    steep = fysym.compile_composite("1 - u**(9/10)", "t**2", assume_concave=True)
+    assert steep.fact("strictly_concave").status == "proved"
 
 
 # Where w is hard to find

@@ -304,3 +304,27 @@ def test_families_keep_their_domain() -> None:
     family = fysym.compile("(t - t**a)/(a*(a - 1))", params={"a": "a > 1"}, domain=fysym.budget(2))
     theta = scores()
     np.testing.assert_allclose(family.predict(theta, a=2), compiled("gini", "budget 2").predict(theta), atol=1e-15)
+
+
+@pytest.mark.parametrize(("h", "k"), [("t*(1-t)/2", 1.5), ("t - t**3", 2.25), ("t - t**3", 0.25), ("log(1+t)", 3.75)])
+def test_the_margin_of_a_broken_budget_is_that_of_its_vertices(h: str, k: float) -> None:
+    """A vertex has floor(k) ones and one fraction: a lead of the margin between these groups is enough, and no less."""
+    reg = fysym.compile(h, domain=fysym.budget(k))
+    whole, margin = math.floor(k), float(reg.margin)
+    vertex = np.array([1.0] * whole + [k - whole, 0.0, 0.0])
+    levels = np.array([2.0] * whole + [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(reg.predict(margin * (1 + 1e-9) * levels), vertex, rtol=0, atol=1e-12)
+    assert np.abs(reg.predict(margin * 0.99 * levels) - vertex).max() > 1e-4
+
+
+def test_not_applicable_is_not_undetermined() -> None:
+    assert "margin not applicable, sparsity not applicable" in repr(fysym.compile("-t**2", domain="reals"))
+    assert "margin not applicable, dense" in repr(fysym.compile("-t*log(t)", domain="orthant"))
+    assert "margin undetermined" in repr(fysym.compile("(t - t**a)/(a*(a - 1))", params={"a": "0 < a < 3"}))
+
+
+def test_a_domain_that_would_refuse_is_not_suggested() -> None:
+    with pytest.raises(fysym.NotConcaveError, match='domain="cube"'):
+        fysym.compile("4*(sqrt(t) - t)", domain="reals")
+    with pytest.raises(fysym.NotConcaveError, match='domain="orthant"'):
+        fysym.compile("t - t*log(t)", domain="reals")

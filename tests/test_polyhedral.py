@@ -143,6 +143,19 @@ def test_the_object(name: str) -> None:
         reg.predict(THETA, q=2)
 
 
+@pytest.mark.parametrize("name", ["perceptron", "hinge", "berger_parker"])
+def test_what_there_is_none_of_is_said(name: str) -> None:
+    reg = fysym.catalog[name]
+    for method, error, message in (
+        (lambda: reg.solve(margin=1), fysym.ParameterError, "no parameters to solve for"),
+        (reg.certificate, fysym.UnsupportedError, "not strictly concave"),
+        (reg.accuracy, fysym.UnsupportedError, "picks largest scores"),
+    ):
+        with pytest.raises(error, match=message):
+            method()
+    assert (reg.strong_concavity, reg.twice_differentiable, reg.essentially_smooth) == (0, False, False)
+
+
 def test_they_are_admitted_by_name_only() -> None:
     from fysym.polyhedral import polyhedral
 

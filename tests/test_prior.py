@@ -155,3 +155,45 @@ def test_a_lead_as_large_as_its_prior_is_small() -> None:
     assert gini.predict([1e200, 0.0, 0.0], prior=prior).tolist() == [1, 0, 0]
     assert gini.loss([1e200, 0.0, 0.0], 0, prior=prior) == 0
     assert gini.loss([3e200, 0.0, 0.0], 1, prior=prior) == pytest.approx(2.5e200, rel=1e-14)  # 3e200 - 1e200/2
+
+
+@pytest.mark.parametrize("h", ["sqrt(2 - t)", "sqrt(1 - t)", "-t*log(t) - (1-t)*log(1-t)", "t*(1-t)"])
+def test_a_class_that_is_left_alone_takes_everything(h: str) -> None:
+    """Also where h' is infinite at 1/w."""
+    reg, infinity = fysym.compile(h), math.inf
+    assert reg.predict([1.0], prior=[1.0]).tolist() == [1.0]
+    theta = [[3.0, -2.0, -infinity], [3.0, 2.0, 1.0], [1.0, infinity, 0.0]]
+    prior = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+    assert reg.predict(theta, prior=prior).tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+    assert reg.loss(theta, [0, 1, 1], prior=prior).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_mask_leaves_one_class_where_the_slope_at_its_ratio_is_infinite() -> None:
+    assert fysym.compile("sqrt(2 - t)").predict([1.0, -math.inf], prior=[0.5, 0.5]).tolist() == [1.0, 0.0]
+
+
+def test_a_prior_that_only_just_fits() -> None:
+    """h'' = 2t - 6.667 is negative up to 3.3335, and 1/0.3 = 3.3333...; 1/0.29 is beyond."""
+    reg = fysym.compile("-(33335/10000)*t**2 + t**3/3")
+    assert reg.predict([1.0, 0.0], prior=[0.3, 0.7]).sum() == pytest.approx(1.0)
+    with pytest.raises(fysym.NotConcaveError, match=r"\[0, 3.44828\]"):
+        reg.predict([1.0, 0.0], prior=[0.29, 0.71])
+
+
+@pytest.mark.parametrize(("least", "score"), [(5e-324, 745.0), (1e-320, 736.8), (1e-300, 720.0), (1e-12, 30.0)])
+def test_shannon_with_priors_next_to_zero(least: float, score: float) -> None:
+    with mpmath.workdps(50):
+        first = mpmath.exp(score) * mpmath.mpf(least)
+        truth = [float(first / (1 + first)), float(1 / (1 + first))]
+    found = fysym.catalog.shannon.predict([score, 0.0], prior=[least, 1.0])
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+def test_targets_with_a_prior() -> None:
+    gini = fysym.catalog.gini
+    expected = gini.predict([1.0, 0.0], prior=[0.5, 0.5])
+    np.testing.assert_array_equal(gini.predict([1.0, 0.0], prior=[0.5, 0.5], target="numpy"), expected)
+    with pytest.raises(fysym.UnsupportedError, match="no Numba code"):
+        gini.predict([1.0, 0.0], prior=[0.5, 0.5], target="numba")
+    with pytest.raises(fysym.InputError, match="target must be"):
+        gini.loss([1.0, 0.0], 0, prior=[0.5, 0.5], target="bogus")

@@ -151,3 +151,11 @@ def test_a_family_over_all_real_numbers_is_shown_in_its_parameter() -> None:
     assert family.scale(2).margin == 4 * sympy.exp(c)
     assert fysym.verify(family.certificate())
     assert fysym.compile("-cosh(c*t) - t**2", params={"c": (None, None)}).margin == c * sympy.sinh(c) + 2
+
+
+def test_a_fact_that_no_parameter_changes() -> None:
+    family = fysym.catalog.tsallis.with_margin(5)
+    with pytest.raises(fysym.ParameterError, match="every member has margin = 5"):
+        family.solve(margin=5)
+    with pytest.raises(fysym.ParameterError, match="no member has margin = 4"):
+        family.solve(margin=4)

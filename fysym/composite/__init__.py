@@ -17,7 +17,7 @@ import sympy
 
 from ..compiler import _guarded
 from ..deadline import Deadline
-from ..errors import InputError, ParameterError, UndecidedError, UnsupportedError
+from ..errors import InputError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from ..facts import Fact
 from ..methods import Methods
 from ..parse import parse_expression, shown
@@ -253,7 +253,13 @@ class Composite(Methods):
     def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
         """The parameter value at which the margin is the one wanted: solve(margin=2), exactly."""
         clock = Deadline(self.request.seconds)
-        return _guarded(lambda: family.solve(self.request, wanted), clock)
+        found = _guarded(lambda: family.solve(self.request, wanted), clock)
+        try:
+            self.bind(**found)
+        except NotConcaveError as error:
+            where = ", ".join(f"{name} = {value}" for name, value in found.items())
+            raise ParameterError(f"no member has it: that would be {where}, but {error}") from None
+        return found
 
     # Numbers
 

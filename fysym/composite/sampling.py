@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST = 10**6  # classes
 FEW = 12  # values of p that are written out
+SCAN = 200_000  # values of u at which F'' is looked at
+PEAKS = 20  # of F'' that are followed
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,35 @@ def points() -> Iterator[tuple[Any, Any]]:
             yield values, np.broadcast_to([few, many], values.shape)
 
 
-def worst(form: Form, margin: sympy.Expr | None) -> Worst:
-    """Where the largest F'' sum_j (v'_j - mean)^2 / |v''_j| / F' is, mean under the weights 1/|v''|.
+def bent(form: Form, s: Any, first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
+    """The same where F'' is largest against F', be that in a narrow range of u only: one large p, the others equal."""
+    from .theory import T
 
-    H is strictly concave on the tangent space at p exactly where F' > 0 and this is less than 1. Then
-    H(p) <= margin (1 - max p), too (Prop. 5).
+    place = sympy.lambdify(T, form.place, "numpy")(np.linspace(0.0, 1.0, SCAN + 2)[1:-1]) + np.zeros(SCAN)
+    bend = (second(place) + 0.0 * place) / (form.sign * first(place) + 0.0 * place)
+    bend = np.where(np.isnan(bend), -np.inf, bend)
+    peaks = np.flatnonzero((bend[1:-1] >= bend[:-2]) & (bend[1:-1] > bend[2:]) & (bend[1:-1] > 0.0)) + 1
+    wanted = place[peaks[np.argsort(-bend[peaks])[:PEAKS]]]
+    for many in (1, 2, 5, 20, 100, 1000, 10**5):
+        low, high = np.full(len(wanted), 1.0 / (1 + many)), np.ones(len(wanted))
+        at_low = s(low) + many * s(low)
+        within = (wanted - at_low) * (wanted - float(form.at_one)) < 0.0
+        rises = float(form.at_one) > at_low
+        for _ in range(60):  # u is monotone from the uniform distribution to the vertex
+            share = 0.5 * (low + high)
+            before = (s(share) + many * s((1.0 - share) / many) < wanted) == rises
+            low, high = np.where(before, share, low), np.where(before, high, share)
+        share = low[within & (low < 1.0 - 1e-9)]
+        if len(share):
+            yield np.stack([share, (1.0 - share) / many], axis=1), np.broadcast_to([1, many], (len(share), 2))
+
+
+def measured(form: Form, margin: sympy.Expr | None) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Values of p, how often each occurs, F'' sum_j (v'_j - mean)^2 / |v''_j| / F', mean under the weights 1/|v''|, and
+    H(p) over margin (1 - max p).
+
+    H is strictly concave on the tangent space at p exactly where F' > 0 and the first is less than 1. Then the second
+    is at most 1 (Prop. 5).
     """
     from .theory import T, U
 
@@ -71,9 +98,8 @@ def worst(form: Form, margin: sympy.Expr | None) -> Worst:
     slope, curve, s = (sympy.lambdify(T, sympy.diff(form.inner, T, k), "numpy") for k in (1, 2, 0))
     first, second, value = (sympy.lambdify(U, sympy.diff(form.outer, U, k), "numpy") for k in (1, 2, 0))
     bound = np.inf if margin is None else float(margin)
-    closest, found, tried, failed = -np.inf, Worst((0.5,), (2,), ""), 0, 0
-    for p, counts in points():
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        for p, counts in itertools.chain(points(), bent(form, s, first, second)):
             u = (counts * (s(p) + 0.0 * p)).sum(axis=1)
             weight = counts / np.abs(curve(p) + 0.0 * p)
             v = sign * slope(p) + 0.0 * p
@@ -82,6 +108,23 @@ def worst(form: Form, margin: sympy.Expr | None) -> Worst:
             share = (second(u) + 0.0 * u) * (weight * (v - mean) ** 2).sum(axis=1) / rate
             over = (value(u) + 0.0 * u) / ((1.0 - p.max(axis=1)) * bound)
             share = np.where(rate <= 0.0, np.inf, share)
+            yield p, counts, share, over
+
+
+def beyond_margin(form: Form, margin: sympy.Expr | None) -> str:
+    """Where H(p) is above margin (1 - max p) by most, in words; '' if it is nowhere."""
+    largest, found = 1.0 + 1e-9, ""
+    for p, counts, _, over in measured(form, margin):
+        at = int(np.argmax(np.where(np.isnan(over), -np.inf, over)))
+        if over[at] > largest:
+            largest, found = over[at], f"{over[at]:.6g} times that at p = {_at(p[at], counts[at], '').words}"
+    return found
+
+
+def worst(form: Form, margin: sympy.Expr | None) -> Worst:
+    """The p at which H is closest to not being strictly concave."""
+    closest, found, tried, failed = -np.inf, Worst((0.5,), (2,), ""), 0, 0
+    for p, counts, share, over in measured(form, margin):
         tried, failed = tried + len(p), failed + int(np.isnan(share).sum())
         for measure, limit, what in (
             (share, 1.0, "its Hessian has a positive direction"),

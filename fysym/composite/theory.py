@@ -13,6 +13,7 @@ from ..compiler import compile
 from ..deadline import Deadline, factored, simplified
 from ..errors import NotConcaveError, UndecidedError, UnsupportedError
 from ..facts import STATUSES, Fact
+from ..kinks import SWITCHING
 from ..regularizer import Regularizer
 from ..signs import conditions, prove_sign
 
@@ -140,8 +141,13 @@ def facts(form: Form, inside: Regularizer, assume: bool, clock: Any) -> list[Fac
     shown = simplified(form.steepness)
     if margin is not None and value is not None:
         why = f"dH/dp_j - dH/dp_k at the vertex e_k: F'(v) = {shown} there, times the margin {margin.value} of "
-        status = weakest(margin.status, form.status, concave.status)
-        found.append(Fact("margin", value, status, why + "the sum inside"))
+        status, why = weakest(margin.status, form.status, concave.status), f"{why}the sum inside"
+        if concave.status == "refuted":
+            beyond = _beyond_margin(form, value)
+            why += ", by the gradient there only, as H is not concave"
+            if beyond:  # Prop. 5 says how large a margin is
+                status, why = "refuted", f"{why}: a lead by it does not always do, as H / (1 - max p) is {beyond}"
+        found.append(Fact("margin", value, status, why))
     if sparsity is not None:
         kind, why = sparsity.value, f"a prediction is one of the sum inside, at theta / w, and that is {sparsity.value}"
         if form.steepness.is_infinite and kind == "full":
@@ -221,6 +227,12 @@ def _refute_slope(form: Form, first: sympy.Expr) -> None:
             raise NotConcaveError(f"{what}: {where}{form.given}", at)
 
 
+def _beyond_margin(form: Form, margin: sympy.Expr) -> str:
+    from .sampling import beyond_margin
+
+    return beyond_margin(form, margin)
+
+
 def _sampled(form: Form, margin: sympy.Expr | None, assume: bool) -> Fact:
     """The Hessian on the tangent space, and the sup formula of Prop. 5, at many p."""
     from .sampling import worst
@@ -228,6 +240,10 @@ def _sampled(form: Form, margin: sympy.Expr | None, assume: bool) -> Fact:
     try:
         found = worst(form, margin)
     except (ArithmeticError, TypeError, NameError, AttributeError) as error:
+        if form.outer.has(*SWITCHING):
+            raise UndecidedError(
+                f"outer = {form.outer} has kinks, and whether H is concave could not be proved. Try: a smooth outer"
+            ) from None
         raise UndecidedError(f"G or s cannot be evaluated ({type(error).__name__}: {error})") from None
     lost = "predictions are then stationary points, which need not be the largest value, and a loss need not be convex"
     if assume:

@@ -44,10 +44,15 @@ def solve(f: Any, theta: Any, prior: Any) -> SimpleNamespace:
     todo = np.flatnonzero(~bad)
     if len(todo) and f.exponential is not None:
         rate, scale = f.exponential
-        e = prior[todo] * np.exp(rate * x[todo])
+        logs = rate * x[todo] + np.log(np.where(prior[todo] > 0.0, prior[todo], 1.0))
+        largest = logs.max(axis=1)
+        e = np.exp(logs - largest[:, None])
         total = e.sum(axis=1)
-        p[todo], u[todo] = e / total[:, None], np.log(scale * total) / rate + f.anchor
+        p[todo], u[todo] = e / total[:, None], (np.log(scale * total) + largest) / rate + f.anchor
     elif len(todo):
+        single = np.count_nonzero(x[todo] > -np.inf, axis=1) == 1  # it takes everything, whatever the slope there
+        p[todo[single]] = np.where(x[todo[single]] > -np.inf, 1.0, 0.0)
+        todo = todo[~single]
         u[todo], p[todo] = search(f, x[todo], prior[todo])
     s = (x - u[:, None]) + f.anchor
     for array in (p, s):
