@@ -161,8 +161,9 @@ def _check_never_flat(entropy: Entropy, piece: Piece, plain: sympy.Expr, deadlin
     # The prover knows most about a variable in (0, 1).
     first, inside = parameters[0], {parameters[0].coordinate: t / (1 - t)}
     spread = {first.symbol: cancelled(first.opened.xreplace(inside))}
-    for where in (S.One / 3, S.One / 2, sympy.Rational(3, 5)):
-        proof = prove_sign(entropy.opened(plain.xreplace({t: where}).xreplace(spread)), t, deadline)
+    there = [plain.xreplace({t: where}) for where in (S.One / 3, S.One / 2, sympy.Rational(3, 5))]
+    for values in (*there, sympy.Add(*there)):  # a sum of numbers <= 0 is 0 only where all of them are
+        proof = prove_sign(cancelled(entropy.opened(values.xreplace(spread))), t, deadline)
         if proof is not None and proof.strict:
             return
     coordinates = [p.coordinate for p in parameters]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import copy
 import ctypes
 import functools
 import sys
@@ -108,6 +109,7 @@ def run(function: Callable[..., Result], *args: Any, seconds: float) -> Result:
     if seconds <= 0:
         raise StepTimeout
     _bound_powers()
+    _steady_roots()
     outcome: list[tuple[bool, Any]] = []
     precision = mpmath.mp.prec
 
@@ -211,6 +213,20 @@ def _modest_power(number: Any, before: Callable[..., Any], exponent: Any) -> Any
         if size > 1 and size.bit_length() * abs(exponent) > MOST_BITS:
             raise StepTimeout(f"({number})**({exponent}) is too large to be written out")
     return before(number, exponent)
+
+
+@functools.cache
+def _steady_roots() -> None:
+    """Make the upper end of an interval around a root, which SymPy keeps for all to use, without turning that interval
+    around for a moment: a step that is stopped just then would leave the root with the other sign."""
+    from sympy.polys.rootisolation import RealInterval
+
+    def upper(interval: Any) -> Any:
+        mirrored = copy.copy(interval)
+        mirrored.neg = not interval.neg
+        return -mirrored.a
+
+    RealInterval.b = property(upper)
 
 
 _FORGETTERS: list[Callable[[], None]] = []

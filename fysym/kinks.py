@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, replace
 
 import sympy
@@ -12,6 +13,8 @@ from . import truth
 from .deadline import on_timeout
 from .errors import UnsupportedError
 
+X = sympy.Symbol("x", positive=True)
+MOST_ROOT = 12  # of t, in powers between which h switches
 SWITCHING = (sympy.Abs, sympy.Min, sympy.Max, sympy.sign, sympy.Piecewise, sympy.Heaviside)
 MOST_PIECES = 32
 
@@ -162,9 +165,11 @@ def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> tuple[list[sy
         )
     if not function.has(t):
         return [], True
-    try:
-        polynomial = sympy.Poly(function, t)
+    k = _common_root(function, t)
+    try:  # a polynomial in t**(1/k) has exact zeros, too
+        polynomial = sympy.Poly(function, t) if k == 1 else sympy.Poly(sympy.expand(function.subs(t, X**k)), X)
         candidates = sympy.real_roots(polynomial) if polynomial.degree() > 0 else []
+        candidates = [root**k for root in candidates if k == 1 or root.is_positive]
     except (sympy.PolynomialError, NotImplementedError):
         try:
             candidates = sympy.solve(function, t)
@@ -181,6 +186,13 @@ def _roots(function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> tuple[list[sy
             return list(roots), False
         roots |= more
     raise UnsupportedError(f"could not find exactly where {function} changes sign in ({piece.low}, {piece.high})")
+
+
+def _common_root(function: sympy.Expr, t: sympy.Symbol) -> int:
+    """The k for which the powers of t > 0 in a function are whole powers of t**(1/k); 1 where there is no small one."""
+    exponents = [power.exp for power in function.atoms(sympy.Pow) if power.base == t]
+    k = math.lcm(*(int(exponent.q) for exponent in exponents if exponent.is_Rational))
+    return k if t.is_positive and k <= MOST_ROOT else 1
 
 
 def _other_roots(roots: set[sympy.Expr], function: sympy.Expr, t: sympy.Symbol, piece: Piece) -> set[sympy.Expr] | None:

@@ -166,3 +166,24 @@ def test_no_time_left_means_no_start() -> None:
     with pytest.raises(StepTimeout):
         Deadline(0.0).run(started.append, 1)
     assert started == []
+
+
+@pytest.mark.parametrize("low", [-2, 1])
+def test_a_root_keeps_its_sign_where_a_step_is_stopped(low: int) -> None:
+    """SymPy's interval around x**2 - 2 is not changed while its ends are read."""
+    from sympy.polys.rootisolation import RealInterval
+
+    run(lambda: None, seconds=5.0)
+    interval = RealInterval((sympy.QQ(low), sympy.QQ(low + 1)), [sympy.ZZ(1), sympy.ZZ(0), sympy.ZZ(-2)], sympy.ZZ)
+    assert (interval.a, interval.b) == (low, low + 1)
+
+    class Stopped(RealInterval):
+        @property
+        def a(self):  # type: ignore[no-untyped-def]
+            raise KeyboardInterrupt
+
+    stopped = Stopped.__new__(Stopped)
+    stopped.__dict__ = interval.__dict__
+    with pytest.raises(KeyboardInterrupt):
+        _ = stopped.b
+    assert (interval.a, interval.b) == (low, low + 1)

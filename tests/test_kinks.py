@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -278,3 +279,18 @@ def test_values_at_roots_without_a_formula():
     entropy = read("(t*(1-t) if t**5 + t <= 1/2 else t*(1-t)) + (0 if t < 2 else 1)", {}, Deadline(20))
     assert all(step is None or step == 0 for _, step in entropy.point_steps())
     assert [at for at, _ in entropy.point_steps()] == list(entropy.pieces[0].joints)
+
+
+@pytest.mark.parametrize(
+    ("h", "crossing"),
+    [
+        ("Min(sqrt(t), 1 - t**2)", lambda t: mpmath.sqrt(t) + t**2 - 1),
+        ("Min(t**(1/3), 1 - t**2) + t*(1-t)", lambda t: mpmath.cbrt(t) + t**2 - 1),
+        ("Min(t**(3/4), 1 - t**(5/2))", lambda t: t ** mpmath.mpf("0.75") + t ** mpmath.mpf("2.5") - 1),
+    ],
+)
+def test_pieces_meet_at_exact_zeros_of_roots_of_t(h, crossing):
+    left, right = fysym.compile(h, deadline=60.0).derivation.entropy.pieces
+    assert left.high == right.low and left.steady == right.steady == ()
+    with mpmath.workdps(40):
+        assert abs(crossing(mpmath.mpf(str(sympy.N(left.high, 40))))) < 1e-35
