@@ -105,20 +105,27 @@ def _roots(
     for factor in (power.as_base_exp()[0] for power in sympy.Mul.make_args(factored(part))):
         if not factor.free_symbols:
             continue
-        if _is_steady(opened(factor), t, Deadline(min(0.05 * deadline.seconds, deadline.left()))):
+        polynomial = _polynomial(factor, t)
+        if polynomial is None:
+            if not _is_steady(opened(factor), t, Deadline(min(0.05 * deadline.seconds, deadline.left()))):
+                raise ValueError(f"where {factor} vanishes is not known")
             continue
-        symbols = factor.free_symbols
-        if len(symbols) > 1 or t in symbols or not factor.is_polynomial(*symbols):
-            raise ValueError(f"where {factor} vanishes is not known")
-        (symbol,) = symbols
-        polynomial = sympy.Poly(factor, symbol)
-        if polynomial.degree() > MOST_DEGREE or not (polynomial.domain.is_QQ or polynomial.domain.is_ZZ):
-            raise ValueError(f"the zeros of {factor} are not sought")
+        symbol = polynomial.gen
         inside = [root for root in polynomial.real_roots() if _is_inside(root, ranges[symbol])]
         if any(root.has(sympy.CRootOf) for root in inside):
             raise ValueError(f"a zero of {factor} has no formula")
         found += [(symbol, root) for root in inside]
     return found
+
+
+def _polynomial(factor: sympy.Expr, t: sympy.Symbol) -> sympy.Poly | None:
+    """The factor as a polynomial in one parameter whose zeros can be told exactly, if it is one."""
+    symbols = factor.free_symbols
+    if len(symbols) > 1 or t in symbols or not factor.is_polynomial(*symbols):
+        return None
+    polynomial = sympy.Poly(factor, *symbols)
+    rational = polynomial.domain.is_QQ or polynomial.domain.is_ZZ
+    return polynomial if rational and polynomial.degree() <= MOST_DEGREE else None
 
 
 def _is_steady(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> bool:

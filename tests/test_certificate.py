@@ -912,3 +912,34 @@ def test_covers_that_do_not_fit_are_refused():
 def test_certificates_of_the_gamma_family_are_read_again(h: str) -> None:
     pytest.importorskip("flint")
     assert fysym.verify(json.loads(json.dumps(fysym.compile(h, deadline=30).certificate())))
+
+
+@pytest.mark.parametrize(
+    ("h", "params"),
+    [
+        ("LambertW(-t/E)", None),
+        ("exp(LambertW(t))", None),
+        ("LambertW(a*t)/a", {"a": "a > 0"}),
+        ("t**(1/3) + a*t**2", {"a": "a <= 1/9"}),
+        ("(t - t**a)/(a*(a - 1))", {"a": "0 < a < 3"}),
+    ],
+)
+def test_ranges_that_end_where_a_proof_does(h, params):
+    assert fysym.verify(fysym.compile(h, params=params).certificate())
+
+
+def test_the_main_branch_of_lambert():
+    where = {t: (sympy.S.Zero, sympy.S.One), B: (sympy.S.Zero, sympy.oo)}
+    span = ranges.span_of(sympy.LambertW(-t / sympy.E), where)
+    assert span.low == -1 and span.low_open and span.high == 0 and span.high_open
+    span = ranges.span_of(sympy.LambertW(B), where)
+    assert span.low == 0 and not span.high.is_finite()
+    assert abs(float(ranges.span_of(sympy.LambertW(t), where).high) - 0.5671432904097838) < 1e-15
+    for f in (sympy.LambertW(-t), sympy.LambertW(-t / sympy.E, -1)):
+        with pytest.raises(UndecidedError):
+            ranges.span_of(f, where)
+
+
+def test_a_kink_of_which_nothing_is_known_is_named():
+    with pytest.raises(UndecidedError, match="slope of h falls at t = 1/2 could not be re-checked"):
+        fysym.verify(fysym.compile("-Abs(t - 1/2)**b", params={"b": "b > 1"}).certificate())

@@ -81,7 +81,9 @@ def _range(expr: sympy.Expr, where: Environment, arb: Any) -> Span:
         span = Span(arb(-1), arb(1))
     elif isinstance(expr, sympy.cosh):
         span = Span(arb(1), infinity, False, True)
-    elif type(expr).__name__ in _RISING:
+    elif isinstance(expr, sympy.LambertW) and len(expr.args) == 1:
+        span = _main_branch(_range(expr.args[0] * sympy.E, where, arb), arb)
+    elif type(expr).__name__ in _RISING and len(expr.args) == 1:
         span = _risen(type(expr).__name__, parts[0], arb)
     else:
         raise unknown
@@ -115,6 +117,16 @@ def _risen(name: str, inner: Span, arb: Any) -> Span:
     defined = not ((inner.low == first and not inner.low_open) or (inner.high == last and not inner.high_open))
     if not defined and name != "asin":
         raise UndecidedError(f"the argument of {name} may reach the end of its domain")
+    return Span(low, high, inner.low_open, inner.high_open)
+
+
+def _main_branch(inner: Span, arb: Any) -> Span:
+    """W of 1/e times something, which is -1 at -1 and rises from there."""
+    if not inner.low >= -1:
+        raise UndecidedError("the argument of LambertW may leave its domain")
+    e = arb.const_e()
+    low = arb(-1) if inner.low == -1 else (inner.low / e).lambertw()
+    high = (inner.high / e).lambertw() if inner.high.is_finite() else inner.high
     return Span(low, high, inner.low_open, inner.high_open)
 
 

@@ -186,8 +186,9 @@ def _range(step: Step, where: Environment) -> str:
     """By an interval with exact ends, else by boxes."""
     if step.children:
         return ""
+    factor, rest = step.expr.as_content_primitive()  # whole numbers are exact in balls, 2/9 is not
     try:
-        if holds(span_of(step.expr, where), step.sign, step.strict):
+        if factor.is_positive and holds(span_of(rest, where), step.sign, step.strict):
             return "by its range in ball arithmetic"
     except UndecidedError:
         pass
