@@ -63,7 +63,7 @@ def find(
     for parts, unknown in zip((everywhere, at_ends), unresolved, strict=True):
         for part in dict.fromkeys(part for part in parts if part.free_symbols):
             try:
-                members |= dict.fromkeys(deadline.run(_roots, part, t, ranges, opened, deadline, share=0.05))
+                members |= dict.fromkeys(deadline.run(_roots, part, t, ranges, opened, deadline, share=0.1))
             except Exception:  # also StepTimeout
                 unknown.append(part)
     return Exceptional(tuple(members), *map(tuple, unresolved))
@@ -107,7 +107,7 @@ def _roots(
             continue
         polynomial = _polynomial(factor, t)
         if polynomial is None:
-            if not _is_steady(opened(factor), t, Deadline(min(0.05 * deadline.seconds, deadline.left()))):
+            if not _is_steady(factor, t, opened, Deadline(min(0.1 * deadline.seconds, deadline.left()))):
                 raise ValueError(f"where {factor} vanishes is not known")
             continue
         symbol = polynomial.gen
@@ -128,11 +128,18 @@ def _polynomial(factor: sympy.Expr, t: sympy.Symbol) -> sympy.Poly | None:
     return polynomial if rational and polynomial.degree() <= MOST_DEGREE else None
 
 
-def _is_steady(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline) -> bool:
-    """Is it proved that f, in positive coordinates, has no zero? The prover knows most of a variable in (0, 1)."""
-    spread = f.xreplace({b: t / (1 - t) for b in f.free_symbols - {t}}) if len(f.free_symbols) == 1 else f
-    proofs = (prove_sign(form, t, deadline, depth) for form, depth in ((f, 0), (spread, 1)))
-    return any(proof is not None and proof.strict for proof in proofs)
+def _is_steady(
+    f: sympy.Expr, t: sympy.Symbol, opened: Callable[[sympy.Expr], sympy.Expr], deadline: Deadline
+) -> bool:
+    """Is it proved that f has no zero? The prover knows most of a variable in (0, 1)."""
+    if len(f.free_symbols) == 1 and not f.has(t):
+        [symbol] = f.free_symbols
+        coordinate = opened(symbol)
+        form = f.xreplace({symbol: sympy.cancel(coordinate.xreplace({b: t / (1 - t) for b in coordinate.free_symbols}))})
+        proof = prove_sign(form, t, deadline, 1)
+    else:
+        proof = prove_sign(opened(f), t, deadline, 0)
+    return proof is not None and proof.strict
 
 
 def _is_inside(root: sympy.Expr, span: Range) -> bool:
