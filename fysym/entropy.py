@@ -316,8 +316,15 @@ def _check_real(entropy: Entropy) -> None:
                 value = truth.evaluate(expr, {entropy.t: at, **point})
                 if value != value:
                     whole = entropy.domain.interval
+                    values = {p.symbol: p.opened.xreplace(point) for p in entropy.parameters}
+                    part, is_far = truth.undefined_part(piece.expr, {entropy.t: at, **values})
+                    if is_far:
+                        raise UndecidedError(
+                            f"h({at}) has a part with too many digits: {entropy.user(part)}", (0.0, 1.0)
+                        )
+                    why = "" if part == piece.expr else f", as {entropy.user(part)} is none"
                     raise NotConcaveError(
-                        f"h is not strictly concave on {whole}: h({at}) is not a real number. "
+                        f"h is not strictly concave on {whole}: h({at}) is not a real number{why}. "
                         f"Try: an h that is real on all of {whole}{_smaller_domain(entropy)}.",
                         at,
                         entropy.at(point),

@@ -128,14 +128,14 @@ def _polynomial(factor: sympy.Expr, t: sympy.Symbol) -> sympy.Poly | None:
     return polynomial if rational and polynomial.degree() <= MOST_DEGREE else None
 
 
-def _is_steady(
-    f: sympy.Expr, t: sympy.Symbol, opened: Callable[[sympy.Expr], sympy.Expr], deadline: Deadline
-) -> bool:
+def _is_steady(f: sympy.Expr, t: sympy.Symbol, opened: Callable[[sympy.Expr], sympy.Expr], deadline: Deadline) -> bool:
     """Is it proved that f has no zero? The prover knows most of a variable in (0, 1)."""
     if len(f.free_symbols) == 1 and not f.has(t):
         [symbol] = f.free_symbols
         coordinate = opened(symbol)
-        form = f.xreplace({symbol: sympy.cancel(coordinate.xreplace({b: t / (1 - t) for b in coordinate.free_symbols}))})
+        form = f.xreplace(
+            {symbol: sympy.cancel(coordinate.xreplace({b: t / (1 - t) for b in coordinate.free_symbols}))}
+        )
         proof = prove_sign(form, t, deadline, 1)
     else:
         proof = prove_sign(opened(f), t, deadline, 0)

@@ -183,9 +183,22 @@ def _is_chain(expr: sympy.Expr) -> bool:
 
 
 def _split_logs(expr: sympy.Expr) -> sympy.Expr:
-    """log((1+t)/2) as log(1+t) - log(2), so that constants can cancel."""
-    split = expr.replace(lambda e: isinstance(e, sympy.log), lambda e: sympy.log(factored(e.args[0])))
-    return sympy.expand_log(split, force=True)
+    """log((1+t)/2) as log(1+t) - log(2), so that constants can cancel, and log((1-t)^2) as 2 log(1-t)."""
+    return expr.replace(lambda e: isinstance(e, sympy.log), _apart)
+
+
+def _apart(log: sympy.Expr) -> sympy.Expr:
+    """A logarithm as a sum over the factors, each taken to be positive next to 0."""
+    constant, terms = S.One, []
+    for base, power in (factor.as_base_exp() for factor in sympy.Mul.make_args(factored(log.args[0]))):
+        if not base.free_symbols:
+            constant *= base**power
+        elif base.is_Add and base.as_coeff_Add()[0].is_negative and power.is_Integer:
+            constant *= (-1) ** power
+            terms.append(power * sympy.log(-base))
+        else:
+            terms.append(power * sympy.log(base))
+    return sympy.log(constant) + sympy.Add(*terms) if constant.is_positive else log
 
 
 def safe(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:

@@ -6,6 +6,7 @@ Every symbol other than t must be declared positive.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,7 @@ def _rules_uncached(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof
         exponent = f.args[0] if isinstance(f, sympy.exp) else f.exp
         return Proof(f, 1, True, "an exponential") if exponent.is_extended_real is not False else None
     if f.is_Add:
-        proof = _sum(f, [_rules(term, t, memo) for term in f.args])
+        proof = _sum(f, [_rules(term, t, memo) for term in f.args]) or _polynomial(f, t, memo)
         if proof is not None:
             return proof
     bounds = bounds_of(f, t)
@@ -157,6 +158,21 @@ def _sum(f: sympy.Expr, terms: list[Proof | None]) -> Proof | None:
     if len(known) < len(terms) or len({p.sign for p in known}) != 1:
         return None
     return Proof(f, known[0].sign, any(p.strict for p in known), "a sum of terms of one sign", tuple(known))
+
+
+def _polynomial(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof | None]) -> Proof | None:
+    """A polynomial in t and positive symbols, whose coefficients of these are polynomials in t of one sign."""
+    others = sorted(f.free_symbols - {t}, key=str)
+    if not f.has(t) or not f.is_polynomial(*f.free_symbols):
+        return None
+    if not others:
+        return by_sturm(f, t)
+    terms = []
+    for powers, coefficient in sympy.Poly(f, *others).terms():
+        factors = (coefficient, *(symbol**power for symbol, power in zip(others, powers, strict=True) if power))
+        parts = [by_sturm(part, t) if part.has(t) else _rules(part, t, memo) for part in factors]
+        terms.append(_product(sympy.Mul(*factors), parts))
+    return _sum(f, terms)
 
 
 # --- exact ranges --------------------------------------------------------------------------------
@@ -205,10 +221,7 @@ def bounds_of(f: sympy.Expr, t: sympy.Symbol) -> Bounds:
             return UNBOUNDED
         return Bounds(low, high, any(p.low_open for p in parts), any(p.high_open for p in parts))
     if f.is_Mul:
-        result = Bounds(S.One, S.One)
-        for factor in f.args:
-            result = _times(result, bounds_of(factor, t))
-        return result
+        return functools.reduce(_times, _bounds_of_factors(f, t))
     if f.is_Pow and f.exp.is_number and f.exp.is_real:
         return _powered(bounds_of(f.base, t), f.exp)
     if isinstance(f, sympy.LambertW) and f.args[1:] == (S.NegativeOne,):
@@ -224,6 +237,36 @@ def bounds_of(f: sympy.Expr, t: sympy.Symbol) -> Bounds:
         quarter = S.Pi / 2
         return _sine(Bounds(inner.low + quarter, inner.high + quarter, inner.low_open, inner.high_open))
     return UNBOUNDED
+
+
+def _bounds_of_factors(f: sympy.Mul, t: sympy.Symbol) -> Iterator[Bounds]:
+    """Factors that are a monotone fraction of one symbol together, as b/(1 + b), the others each for itself."""
+    rest = list(f.args)
+    for symbol in sorted(f.free_symbols, key=str) if len(rest) > 2 or len(f.free_symbols) == 1 else ():
+        group = [x for x in rest if x.free_symbols == {symbol} and x.is_rational_function(symbol)]
+        bounds = _monotone_fraction(group, symbol, S.One if symbol == t else None) if len(group) > 1 else None
+        if bounds is not None:
+            rest = [factor for factor in rest if factor not in group]
+            yield bounds
+    yield from (bounds_of(factor, t) for factor in rest)
+
+
+def _monotone_fraction(factors: list[sympy.Expr], x: sympy.Symbol, last: sympy.Expr | None) -> Bounds | None:
+    """The range for 0 < x < last of a fraction without poles and extremes there; None where it is not such."""
+    if last is None and not x.is_positive:
+        return None
+    parts = [sympy.Poly(part, x) for part in sympy.fraction(sympy.cancel(sympy.Mul(*factors)))]
+    if not all(part.domain.is_QQ or part.domain.is_ZZ for part in parts) or sum(p.degree() for p in parts) > MAX_DEGREE:
+        return None
+    n, d = parts
+    for part in (d, n.diff() * d - n * d.diff()):
+        ends = [end for end in (0, last) if end is not None and part.eval(end) == 0]
+        if part.is_zero or part.count_roots(0, last) > len(ends):
+            return None
+    low, high = (
+        sympy.limit(n.as_expr() / d.as_expr(), x, end, side) for end, side in ((0, "+"), (last or S.Infinity, "-"))
+    )
+    return Bounds(low, high, True, True) if _at_least(high, low) else Bounds(high, low, True, True)
 
 
 def _at_least(a: sympy.Expr, b: sympy.Expr) -> bool:
@@ -344,7 +387,7 @@ def _by_forms(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
 
 def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
     seen = {f}
-    rewrites = [factored, _gather, _factor_terms, sympy.expand, _gather_logs]
+    rewrites = [factored, _gather, _over_powers, _factor_terms, sympy.expand, _gather_logs]
     if f.has(sympy.LambertW):
         rewrites.insert(0, _factor_lambert)
     if f.has(sympy.exp):
@@ -358,6 +401,12 @@ def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
 
 def _gather(f: sympy.Expr) -> sympy.Expr:
     return factored(sympy.powsimp(sympy.expand_power_base(sympy.together(sympy.powsimp(f)))))
+
+
+def _over_powers(f: sympy.Expr) -> sympy.Expr:
+    """Over one denominator, whose bases stay as they are: a sum of squares shows its sign only so."""
+    numerator, denominator = sympy.fraction(sympy.together(f))
+    return factored(sympy.expand(numerator)) / denominator
 
 
 def _factor_terms(f: sympy.Expr) -> sympy.Expr:

@@ -56,6 +56,8 @@ def context() -> Any:
 
 
 MOST_BITS = 20000  # of a power of numbers that is written out
+MOST_MAGNITUDE = 4096  # bits before the point of an argument that is worked with
+GROWING = ("exp", "sinh", "cosh")
 
 
 def substituted(expr: sympy.Expr, values: Mapping[Any, sympy.Expr]) -> sympy.Expr:
@@ -89,6 +91,21 @@ def evaluate(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DI
             return _real(ctx, value, digits)
         except (ValueError, ZeroDivisionError, OverflowError, TypeError, ArithmeticError, NotImplementedError):
             return ctx.nan
+
+
+def undefined_part(expr: sympy.Expr, values: dict[sympy.Symbol, Any]) -> tuple[sympy.Expr, bool]:
+    """The first part of `expr` without a value here, though its own parts have one; and whether that is only because
+    it has too many digits.
+    """
+
+    def is_undefined(node: sympy.Expr) -> bool:
+        value = evaluate(node, {s: value for s, value in values.items() if node.has(s)})
+        return bool(value != value)
+
+    parts = (node for node in sympy.postorder_traversal(expr) if isinstance(node, sympy.Expr))
+    part = next((node for node in parts if is_undefined(node)), expr)
+    entire = (sympy.exp, sympy.sinh, sympy.cosh, sympy.sin, sympy.cos)
+    return part, isinstance(part, entire) or (part.is_Pow and part.base.is_positive is True)
 
 
 def evaluate_reliably(expr: sympy.Expr, values: dict[sympy.Symbol, Any], digits: int = DIGITS) -> Any:
@@ -187,6 +204,11 @@ class _Printer(MpmathPrinter):  # type: ignore[misc]
     def _print_erfcinv(self, node: sympy.Expr) -> str:
         return f"erfcinv({self._print(node.args[0])})"
 
+    def _print_Pow(self, node: sympy.Pow, rational: bool = False) -> str:
+        if node.exp.is_number:
+            return super()._print_Pow(node, rational=rational)  # type: ignore[no-any-return]
+        return f"power({self._print(node.base)}, {self._print(node.exp)})"
+
     def _print_Exp1(self, node: sympy.Expr) -> str:
         return "exp(mpf(1))"
 
@@ -274,9 +296,28 @@ def _namespace(ctx: Any) -> dict[str, Any]:
             step = (ctx.log(tail) - ctx.log(x)) * tail / (2 * ctx.exp(-y * y) / ctx.sqrt(ctx.pi))
             return y + step, abs(step) <= max(abs(y) * 1e-8, ctx.mpf(10) ** -digits)
 
+    def limited(name: str) -> Callable[[Any], Any]:
+        """The function, infinite far away where it grows: mpmath would write out all bits of x before the point."""
+        function = getattr(ctx, name)
+
+        def value(x: Any) -> Any:
+            if not ctx.isfinite(x) or ctx.mag(x) <= MOST_MAGNITUDE:
+                return function(x)
+            if not isinstance(x, ctx.mpf) or name not in GROWING or (x < 0 and name != "cosh"):
+                raise OverflowError("too small, or of a phase that takes too many digits")
+            return ctx.inf
+
+        return value
+
+    def power(x: Any, y: Any) -> Any:
+        if ctx.isfinite(y) and ctx.mag(y) > MOST_MAGNITUDE and x > 0 and x != 1:
+            return names["exp"](y * ctx.log(x))
+        return x**y
+
     known: dict[Any, Any] = {}
 
-    names.update(erfcinv=erfcinv, root_of=root_of)
+    names.update({name: limited(name) for name in (*GROWING, "sin", "cos", "tan")})
+    names.update(erfcinv=erfcinv, root_of=root_of, power=power)
     names["erfinv"] = lambda x: erfcinv(1 - x) if x > 0 else -erfcinv(1 + x)
     names["polygamma"] = names["psi"]
     return names

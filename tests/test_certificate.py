@@ -104,8 +104,8 @@ FAMILIES = [
     ("exp(-t)*log(1 + a*t*(1 - t))", {"a": "1/2 < a < 1"}),
     ("-t*log(t) + a*exp(-t)*log(1 + t*(1 - t))", {"a": "a >= 0"}),
     ("t*(1 - t) + a*exp(-t)*log(1 + t*(1 - t)) - b*t*log(t)", {"a": "a >= 0", "b": "b > 0"}),
-    ("-t*log(t) + sin(a*t)/a", {"a": "1/2 < a < 3"}),
-    ("t*(1 - t) + a*sin(9*t)/90", {"a": "-1 <= a <= 1"}),
+    ("-t*log(t) + sin(a*t)/a", {"a": "1/2 < a < 33/10"}),
+    ("t*(1 - t) + a*t*(1 - t)*sin(9*t)/45", {"a": "-1 <= a <= 1"}),
 ]
 
 
@@ -922,6 +922,12 @@ def test_certificates_of_the_gamma_family_are_read_again(h: str) -> None:
         ("LambertW(a*t)/a", {"a": "a > 0"}),
         ("t**(1/3) + a*t**2", {"a": "a <= 1/9"}),
         ("(t - t**a)/(a*(a - 1))", {"a": "0 < a < 3"}),
+        ("t*(1 - t) + sin(a*t)/9", {"a": "0 < a < 3"}),
+        ("t*(1 - t) + cos(a*t)/9", {"a": "1 <= a <= 4"}),
+        ("-tan(a*t)", {"a": "0 < a < pi/2"}),
+        ("log(sin(a*t))", {"a": "0 < a <= pi"}),
+        ("t*(1 - t)/(a + t*(1 - t))", {"a": "a > 0"}),
+        ("-sqrt((t - a)**2 + b)", {"a": "-oo < a < oo", "b": "b > 0"}),
     ],
 )
 def test_ranges_that_end_where_a_proof_does(h, params):
@@ -938,6 +944,33 @@ def test_the_main_branch_of_lambert():
     for f in (sympy.LambertW(-t), sympy.LambertW(-t / sympy.E, -1)):
         with pytest.raises(UndecidedError):
             ranges.span_of(f, where)
+
+
+@pytest.mark.parametrize(
+    ("f", "low", "high", "low_open", "high_open"),
+    [
+        (sympy.sin(sympy.pi * t), 0, 1, True, False),
+        (sympy.sin(-sympy.pi * t), -1, 0, False, True),
+        (sympy.sin(sympy.pi * (t + 1) / 3), 3**0.5 / 2, 1, True, False),
+        (sympy.sin(4 * t), -1, 1, False, False),
+        (sympy.cos(t), 0.5403023058681398, 1, True, False),
+        (sympy.tan(sympy.pi * t / 2), 0, float("inf"), True, True),
+        (sympy.tan(sympy.pi * (t - 1) / 4), -1, 0, True, True),
+        ((1 + 3 * B) / (1 + B), 1, 3, True, True),
+        (((3 + B) / (1 + B)) ** -2 * t, 0, 1, True, True),
+        (B / (1 + B) * sympy.pi, 0, 3.141592653589793, True, True),
+    ],
+)
+def test_ranges_of_waves_and_fractions(f, low, high, low_open, high_open):
+    span = ranges.span_of(f, {t: (sympy.S.Zero, sympy.S.One), B: (sympy.S.Zero, sympy.oo)})
+    assert float(span.low) == pytest.approx(low, abs=1e-12) and float(span.high) == pytest.approx(high, abs=1e-12)
+    assert span.low_open <= low_open and span.high_open <= high_open  # never called open where it is attained
+
+
+@pytest.mark.parametrize("f", [sympy.tan(2 * t), sympy.tan(1 + t), 1 / (B - 1) * B])
+def test_ranges_that_may_have_a_pole(f):
+    with pytest.raises(UndecidedError):
+        ranges.span_of(f, {t: (sympy.S.Zero, sympy.S.One), B: (sympy.S.Zero, sympy.oo)})
 
 
 def test_a_kink_of_which_nothing_is_known_is_named():

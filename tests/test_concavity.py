@@ -218,6 +218,14 @@ def test_a_family_is_checked_at_the_closed_ends_of_its_range():
         ("(t**(1-k) - t**(1+k))/(2*k)", {"k": "0 < k < 1"}),
         ("-t*log(t) + c*t*(1-t)", {"c": "c >= 0"}),
         ("log(1 + c*t)", {"c": (0, None)}),
+        ("t*(1 - t) + sin(a*t)/9", {"a": "0 < a < 3"}),
+        ("t*(1 - t) + cos(a*t)/9", {"a": "1 <= a <= 4"}),
+        ("sin(a*t)/a", {"a": "0 < a <= pi"}),
+        ("-tan(a*t)", {"a": "0 < a < pi/2"}),
+        ("log(sin(a*t))", {"a": "0 < a <= pi"}),
+        ("t*(1 - t)/(a + t*(1 - t))", {"a": "a > 0"}),
+        ("-sqrt((t - a)**2 + b)", {"a": "0 < a < 1", "b": "b > 0"}),
+        ("-sqrt((t - a)**2 + b)", {"a": "-oo < a < oo", "b": "b > 0"}),
     ],
 )
 def test_families_are_proved(family, params):
@@ -227,7 +235,6 @@ def test_families_are_proved(family, params):
 CERTIFIED_FAMILIES = [
     ("exp(-t)*log(1 + a*t*(1 - t))", {"a": "1/2 < a < 1"}),
     ("-t*log(t) + a*exp(-t)*log(1 + t*(1 - t))", {"a": "a >= 0"}),
-    ("t*(1 - t) + sin(a*t)/9", {"a": "0 < a < 3"}),
 ]
 
 

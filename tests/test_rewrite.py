@@ -59,6 +59,18 @@ def test_every_variant_is_equal() -> None:
             np.testing.assert_allclose(compiled(form, t)(points), want, rtol=1e-13)
 
 
+@pytest.mark.parametrize("argument", [(1 - t) ** 2, 1 - 2 * t + t**2, (1 - t) ** 3, (1 - t**2) ** 2 / 4])
+def test_a_logarithm_of_a_power_has_a_form_without_it(argument: sympy.Expr) -> None:
+    points = [0.25, 0.99, 1 - 2.0**-53]
+    with np.errstate(divide="ignore"):
+        errors = [worst_error(form, sympy.log(argument), t, points) for form in variants(sympy.log(argument), t)]
+    assert min(errors) < 1e-15
+
+
+def test_a_logarithm_of_a_negative_constant_stays() -> None:
+    assert rewrite._split_logs(sympy.log(t - 1)) == sympy.log(t - 1)
+
+
 def test_awkward_powers_are_recognised() -> None:
     assert is_awkward((1 + t) ** 1000)
     assert is_awkward(t ** sympy.Rational(1, 10**9))

@@ -319,3 +319,38 @@ def test_both_branches_of_lambert_lie_on_one_side_of_minus_one():
     for h in (-t * lower, t * sympy.LambertW(1 / t)):
         proof = prove_sign(sympy.diff(h, t, 2), t, Deadline(10), depth=0)
         assert proof is not None and proof.sign < 0 and proof.strict
+
+
+b = sympy.Symbol("b", positive=True)
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (pi * b * t / (1 + b), Bounds(S.Zero, pi, True, True)),
+        ((1 + 3 * b) / (1 + b), Bounds(S.One, S(3), True, True)),
+        ((1 - b) / b, Bounds(-S.One, S.Infinity, True, True)),
+        (t / (1 + t**2), Bounds(S.Zero, S.Half, True, True)),
+        (b / (1 + b**2), Bounds(S.Zero, S.Infinity, True, True)),  # not monotone: each factor for itself
+        (b**2 / (1 - b), signs.UNBOUNDED),
+    ],
+    ids=str,
+)
+def test_the_range_of_a_fraction_of_one_symbol(f, expected):
+    assert bounds_of(f, t) == expected
+
+
+@pytest.mark.parametrize(
+    ("f", "sign"),
+    [
+        (b + 3 * t**2 - 3 * t + 1, 1),
+        (-b * (t**2 - t + 1) - b**2 * (4 * t**2 - 4 * t + 1) - 1, -1),
+        (b * (t**2 - t + sympy.Rational(1, 5)) + 1, None),
+        (b * (1 - t) - t, None),
+        (b * sqrt(2) * t**2 - b * t, None),
+    ],
+    ids=str,
+)
+def test_a_polynomial_in_t_and_a_positive_symbol(f, sign):
+    proof = prove_sign(f, t, Deadline(10), depth=0)
+    assert (proof.sign if proof else None) == sign and (proof is None or proof.strict)

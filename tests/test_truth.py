@@ -125,3 +125,22 @@ def test_a_series_that_does_not_decay_is_refused() -> None:
     assert [abs(c * sympy.factorial(k) - 1) < 1e-15 for k, c in enumerate(coefficients)] == [True] * 10
     with pytest.raises(ValueError, match="not analytic"):
         truth.series(sympy.log(t), t, 1, 0.5, 10)
+
+
+@pytest.mark.parametrize("h", ["exp(exp(exp(20*t)))", "2**(2**(2**(40*t)))", "cosh(exp(exp(40*t)))"])
+def test_what_would_fill_the_memory_is_infinite(h: str) -> None:
+    assert truth.evaluate(sympy.sympify(h, locals={"t": t}), {t: sympy.Rational(9, 10)}) == mpmath.inf
+
+
+@pytest.mark.parametrize("h", ["exp(-exp(exp(20*t)))", "sin(exp(exp(20*t)))", "t - exp(-exp(exp(20*t)))"])
+def test_what_has_too_many_digits_is_named_and_not_called_zero(h: str) -> None:
+    expr = sympy.sympify(h, locals={"t": t})
+    at = {t: sympy.Rational(9, 10)}
+    assert mpmath.isnan(truth.evaluate(expr, at))
+    part, is_far = truth.undefined_part(expr, at)
+    assert is_far and expr.has(part)
+
+
+def test_the_part_that_is_not_real_is_named() -> None:
+    part = sympy.sqrt(t - sympy.Rational(1, 2))
+    assert truth.undefined_part(t**2 + sympy.exp(part), {t: sympy.Rational(1, 4)}) == (part, False)

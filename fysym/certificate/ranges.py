@@ -65,6 +65,12 @@ def _range(expr: sympy.Expr, where: Environment, arb: Any) -> Span:
     if not expr.free_symbols:
         value = _constant(expr)
         return Span(value, value)
+    if expr.is_Mul and (joined := _joined(expr)) is not None:
+        symbol, fraction, exponent, rest = joined
+        span = _times(_raised(_fraction(fraction, symbol, arb), exponent, infinity), _range(rest, where, arb), infinity)
+        return Span(
+            span.low, span.high, span.low_open or span.low == -infinity, span.high_open or span.high == infinity
+        )
     parts = [_range(arg, where, arb) for arg in expr.args]
     if expr.is_Add:
         low, high = sum((p.low for p in parts), arb(0)), sum((p.high for p in parts), arb(0))
@@ -78,7 +84,10 @@ def _range(expr: sympy.Expr, where: Environment, arb: Any) -> Span:
     elif expr.is_Pow and (parts[0].low > 0 or (parts[0].low == 0 and parts[0].low_open)):
         span = Span(arb(0), infinity, True, True)
     elif isinstance(expr, (sympy.sin, sympy.cos)):
-        span = Span(arb(-1), arb(1))
+        half = S.Half if isinstance(expr, sympy.cos) else S.Zero
+        span = _sine(_range(_turns(expr) + half, where, arb), arb)
+    elif isinstance(expr, sympy.tan):
+        span = _tangent(_range(_turns(expr), where, arb), arb)
     elif isinstance(expr, sympy.cosh):
         span = Span(arb(1), infinity, False, True)
     elif isinstance(expr, sympy.LambertW) and len(expr.args) == 1:
@@ -128,6 +137,60 @@ def _main_branch(inner: Span, arb: Any) -> Span:
     low = arb(-1) if inner.low == -1 else (inner.low / e).lambertw()
     high = (inner.high / e).lambertw() if inner.high.is_finite() else inner.high
     return Span(low, high, inner.low_open, inner.high_open)
+
+
+def _turns(expr: sympy.Expr) -> sympy.Expr:
+    """The argument of a sine, in half turns."""
+    return sympy.Add(*(term / S.Pi for term in sympy.Add.make_args(expr.args[0])))
+
+
+def _sine(turns: Span, arb: Any) -> Span:
+    """sin(pi x) where x stays between two neighbouring whole numbers, of which 0 is one; else all of [-1, 1]."""
+    if turns.low >= -1 and turns.high <= 0:
+        return _sine(turns.mirrored(), arb).mirrored()
+    if not (turns.low >= 0 and turns.high <= 1):
+        return Span(arb(-1), arb(1))
+    ends = [(turns.low.sin_pi(), turns.low_open), (turns.high.sin_pi(), turns.high_open)]
+    if any(value == 0 and not is_open for value, is_open in ends):
+        return Span(arb(0), arb(1))
+    return Span(ends[0][0].min(ends[1][0]), arb(1), all(is_open for _, is_open in ends))
+
+
+def _tangent(turns: Span, arb: Any) -> Span:
+    """tan(pi x), which rises from -oo at x = -1/2 to oo at 1/2."""
+    half = arb(1) / 2
+    if not (turns.low >= -half and turns.high <= half):
+        raise UndecidedError("the argument of tan may pass a pole")
+    if (turns.low == -half and not turns.low_open) or (turns.high == half and not turns.high_open):
+        raise UndecidedError("the argument of tan may reach a pole")
+    low = arb.neg_inf() if turns.low == -half else (arb.pi() * turns.low).tan()
+    high = arb.pos_inf() if turns.high == half else (arb.pi() * turns.high).tan()
+    return Span(low, high, turns.low_open, turns.high_open)
+
+
+def _joined(expr: sympy.Mul) -> tuple[sympy.Symbol, sympy.Expr, sympy.Expr, sympy.Expr] | None:
+    """The symbol, a fraction of linear functions of it, its power, and the rest, where factors are such a power."""
+    for symbol in sorted(expr.free_symbols, key=str):
+        factors = [factor.as_base_exp() for factor in expr.args if factor.free_symbols == {symbol}]
+        if len(factors) != 2 or symbol.name == "t":
+            continue
+        (a, e), (b, minus_e) = factors
+        linear = all(base.is_polynomial(symbol) and sympy.degree(base, symbol) == 1 for base in (a, b))
+        if linear and e.is_number and e + minus_e == 0:
+            return symbol, a / b if e > 0 else b / a, abs(e), expr / (a**e * b**minus_e)
+    return None
+
+
+def _fraction(fraction: sympy.Expr, symbol: sympy.Symbol, arb: Any) -> Span:
+    """The range for a positive symbol of a fraction of linear functions, which rises or falls throughout."""
+    top, bottom = (sympy.Poly(part, symbol) for part in sympy.fraction(fraction))
+    (p, q), (r, s) = top.all_coeffs(), bottom.all_coeffs()
+    if not (_constant(r) > 0 and _constant(s) > 0):
+        raise UndecidedError(f"the denominator of {str(fraction)[:60]} may vanish")
+    at_zero, far = _constant(q / s), _constant(p / r)
+    if not (at_zero < far or at_zero > far):
+        raise UndecidedError(f"{str(fraction)[:60]} may be constant")
+    return Span(at_zero.min(far), at_zero.max(far), True, True)
 
 
 def _times(a: Span, b: Span, infinity: Any) -> Span:
