@@ -10,16 +10,12 @@ import sympy
 
 from .errors import InputError, ParameterError, UnsupportedError
 from .ranges import exact_number
+from .runtime.target import plainly
 
 if TYPE_CHECKING:
     from typing import Self
 
-
-def _check_prior_target(target: str | None) -> None:
-    if target not in (None, "numpy", "numba"):
-        raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
-    if target == "numba":
-        raise UnsupportedError("there is no Numba code for predictions with a prior; use target='numpy'")
+NO_PRIOR = "it has no predictions with a prior"
 
 
 class Methods:
@@ -122,8 +118,7 @@ class Methods:
         if prior is not None:
             bound = self.bind(**params)
             bound._require_bound()
-            _check_prior_target(target)
-            return bound._with_prior("predict", theta, None, prior, axis)
+            return plainly(target, NO_PRIOR, lambda: bound._with_prior("predict", theta, None, prior, axis))
         return self._call("predict", params, theta, axis=axis, target=target)
 
     def loss(
@@ -216,8 +211,7 @@ class Methods:
                 return found
             return found + own if method == "loss" else (found[0] + own, found[1])
         if prior is not None:
-            _check_prior_target(target)
-            return bound._with_prior(method, theta, y, prior, axis)
+            return plainly(target, NO_PRIOR, lambda: bound._with_prior(method, theta, y, prior, axis))
         return bound._call(method, {}, theta, y, axis=axis, target=target)
 
     def jvp(self, theta: Any, v: Any, *, axis: int = -1, target: str | None = None, **params: Any) -> Any:

@@ -22,6 +22,7 @@ from .facts import Fact
 from .methods import Methods
 from .render import Document, Section, Sentence
 from .report import picture
+from .runtime.target import plainly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -178,11 +179,9 @@ class Polyhedral(Methods):
 
     def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
         self.bind(**params)
-        if target not in (None, "numpy", "numba"):
-            raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
-        if target == "numba":
-            raise UnsupportedError("there is no Numba code: the entropy is piecewise linear; use target='numpy'")
-        return getattr(self._kernel, method)(*args, axis=axis)
+        return plainly(
+            target, "the entropy is piecewise linear", lambda: getattr(self._kernel, method)(*args, axis=axis)
+        )
 
     def _loss(self, method: str, theta: Any, y: Any, *options: Any) -> Any:
         _, _, cost, _, _ = options

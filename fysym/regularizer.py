@@ -21,6 +21,7 @@ from .facts import Fact, Theory
 from .kinks import derivative
 from .methods import Methods
 from .parse import shown
+from .runtime.target import answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -410,17 +411,14 @@ class Regularizer(Methods):
         if params:
             return self.bind(**params)._call(method, {}, *args, axis=axis, target=target)
         self._require_bound()
-        if target != "numpy" and method in FAST:
-            if target not in (None, "numba"):
-                raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
-            fast = self._fast
-            if not isinstance(fast, str):
-                try:
-                    return getattr(fast, method)(*args, axis=axis)
-                except UnsupportedError as error:
-                    fast = str(error)
-            if target == "numba":
-                raise UnsupportedError(f"there is no Numba code: {fast}; use target='numpy'")
+        return answer(
+            target,
+            lambda: self._fast if method in FAST else f"{method} has none",
+            lambda kernel: getattr(kernel, method)(*args, axis=axis),
+            lambda: self._plain(method, *args, axis=axis),
+        )
+
+    def _plain(self, method: str, *args: Any, axis: int) -> Any:
         module = self._module
         try:
             return getattr(module, method)(*args, axis=axis)

@@ -10,6 +10,7 @@ import sympy
 
 from ..program import Program
 from ..runtime import composite as runtime
+from ..runtime import target
 from . import numpy as numpy_emitter
 from .printer import lines
 
@@ -67,6 +68,7 @@ def source(program: Program, entropy: Entropy, header: Sequence[str], checks: Se
     more = [
         "# The entropy around the sum.",
         UNSUPPORTED,
+        numpy_emitter.inlined(target),
         numpy_emitter.inlined(runtime),
         functions,
         FUNCTIONS.format(sign=entropy.sign, at_one=repr(entropy.at_one), margin=numpy_emitter.number(entropy.margin)),

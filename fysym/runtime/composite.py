@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, UnsupportedError
 from .arrays import as_rows, back, back_batch, like, proportions, quiet, targets
+from .target import answer
 
 # -- emitted from here --
 
@@ -252,18 +252,13 @@ class CompositeKernel:
         self.fast = fast  # the compiled kernel, or the reason why there is none
 
     def solve(self, theta: Any, target: str | None) -> tuple[Any, Any]:
-        if target not in (None, "numpy", "numba"):
-            raise InputError(f"target must be 'numpy' or 'numba', not {target!r}")
-        if target != "numpy":
-            reason = self.fast
-            if not isinstance(reason, str):
-                try:
-                    return self.fast.solve(theta)  # type: ignore[no-any-return]
-                except UnsupportedError as error:
-                    reason = str(error)
-            if target == "numba":
-                raise UnsupportedError(f"there is no Numba code: {reason}; use target='numpy'")
-        return solve_composite(self.functions, theta)
+        found: tuple[Any, Any] = answer(
+            target,
+            lambda: self.fast,
+            lambda kernel: kernel.solve(theta),
+            lambda: solve_composite(self.functions, theta),
+        )
+        return found
 
     def solved(self, theta: Any, axis: int, target: str | None = None) -> tuple[SimpleNamespace, Any, Any]:
         """theta as rows in float64, p and w."""
