@@ -122,7 +122,8 @@ def exact_number(value: Any) -> Expr:
             raise ParameterError(f"{shown(value)} is not a finite number")
         fraction = _simplest(value, type(value)) or Fraction(str(value))
         return Rational(fraction.numerator, fraction.denominator)
-    raise ParameterError(f"{shown(value)} is not a real number")
+    hint = "; write a number, such as 0.5 or sympy.Rational(1, 2), not text" if isinstance(value, str) else ""
+    raise ParameterError(f"{shown(value)} is not a real number{hint}")
 
 
 def exact_expression(expr: Expr) -> Expr:

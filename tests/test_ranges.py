@@ -71,6 +71,11 @@ def test_not_an_exact_number(value):
         exact_number(value)
 
 
+def test_text_is_not_taken_for_a_number():
+    with pytest.raises(ParameterError, match=r"'1/2' is not a real number; write a number, such as 0.5"):
+        exact_number("1/2")
+
+
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_exact_number_is_the_same_float(x):
