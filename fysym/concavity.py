@@ -158,6 +158,11 @@ def _check_never_flat(entropy: Entropy, piece: Piece, plain: sympy.Expr, deadlin
     parameters = [p for p in entropy.parameters if plain.has(p.symbol)]
     if not parameters:
         return
+    if plain.is_polynomial(t):  # it vanishes throughout only where all of its coefficients do
+        for coefficient in sympy.Poly(plain, t).coeffs():
+            proof = prove_sign(entropy.opened(coefficient), t, deadline, depth=0)
+            if proof is not None and proof.strict:
+                return
     # The prover knows most about a variable in (0, 1).
     first, inside = parameters[0], {parameters[0].coordinate: t / (1 - t)}
     spread = {first.symbol: cancelled(first.opened.xreplace(inside))}

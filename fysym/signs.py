@@ -77,12 +77,12 @@ def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 
             return proof
     if depth == 0 or f.free_symbols != {t} or not is_continuous(f, t, deadline):
         return None
-    return _within(deadline, _by_extremes, f, t, deadline) or _by_monotonicity(f, t, deadline, depth)
+    return _within(deadline, _by_extremes, f, t, deadline, share=0.4) or _by_monotonicity(f, t, deadline, depth)
 
 
-def _within(deadline: Deadline, attempt: Callable[..., Proof | None], *args: Any) -> Proof | None:
+def _within(deadline: Deadline, attempt: Callable[..., Proof | None], *args: Any, share: float = 0.12) -> Proof | None:
     try:
-        return deadline.run(attempt, *args, share=0.12)
+        return deadline.run(attempt, *args, share=share)
     except StepTimeout:
         return None
     except Exception:  # a SymPy routine that fails proves nothing

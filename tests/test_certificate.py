@@ -925,6 +925,8 @@ def test_certificates_of_the_gamma_family_are_read_again(h: str) -> None:
         ("t*(1 - t) + sin(a*t)/9", {"a": "0 < a < 3"}),
         ("t*(1 - t) + cos(a*t)/9", {"a": "1 <= a <= 4"}),
         ("-tan(a*t)", {"a": "0 < a < pi/2"}),
+        ("-b*(t - a)**4", {"a": "0 < a < 1", "b": "b > 0"}),
+        ("-(t - a)**4 - (t - b)**4", {"a": "0 < a < 1", "b": "0 < b < 1"}),
         ("log(sin(a*t))", {"a": "0 < a <= pi"}),
         ("t*(1 - t)/(a + t*(1 - t))", {"a": "a > 0"}),
         ("-sqrt((t - a)**2 + b)", {"a": "-oo < a < oo", "b": "b > 0"}),

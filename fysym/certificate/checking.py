@@ -223,12 +223,15 @@ def _check_claim(claim: Any, h: entropy.Entropy, places: list[_Place]) -> Iterat
 
 
 def _is_bent(place: _Place) -> bool:
-    """Is h'' < 0 somewhere, for all parameters at once? Its zeros are isolated then: h is analytic inside a piece."""
+    """Is h'' not 0 throughout, for all parameters at once? Its zeros are isolated then, as h is analytic inside."""
     second = sympy.diff(place.opened, T, 2)
-    for at in (S.One / 3, S.Half, sympy.Rational(3, 5)):
-        there = second.subs(T, at)
+    values = [second.subs(T, at) for at in (S.One / 3, S.Half, sympy.Rational(3, 5))]
+    if second.is_polynomial(T):  # not all of its coefficients vanish at once
+        values += sympy.Poly(second, T).coeffs()
+    for value in values:
         with contextlib.suppress(FysymError):
-            if holds(span_of(there, environment(there)), -1, True):
+            span = span_of(value, environment(value))
+            if holds(span, -1, True) or holds(span, 1, True):
                 return True
     return False
 
