@@ -163,15 +163,14 @@ def _sum(f: sympy.Expr, terms: list[Proof | None]) -> Proof | None:
 def _polynomial(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof | None]) -> Proof | None:
     """A polynomial in t and positive symbols, whose coefficients of these are polynomials in t of one sign."""
     others = sorted(f.free_symbols - {t}, key=str)
-    if not f.has(t) or not f.is_polynomial(*f.free_symbols):
+    if not f.is_polynomial(*f.free_symbols):
         return None
     if not others:
         return by_sturm(f, t)
     terms = []
     for powers, coefficient in sympy.Poly(f, *others).terms():
         factors = (coefficient, *(symbol**power for symbol, power in zip(others, powers, strict=True) if power))
-        parts = [by_sturm(part, t) if part.has(t) else _rules(part, t, memo) for part in factors]
-        terms.append(_product(sympy.Mul(*factors), parts))
+        terms.append(_product(sympy.Mul(*factors), [_rules(part, t, memo) for part in factors]))
     return _sum(f, terms)
 
 

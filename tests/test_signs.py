@@ -333,6 +333,7 @@ b = sympy.Symbol("b", positive=True)
         (t / (1 + t**2), Bounds(S.Zero, S.Half, True, True)),
         (b / (1 + b**2), Bounds(S.Zero, S.Infinity, True, True)),  # not monotone: each factor for itself
         (b**2 / (1 - b), signs.UNBOUNDED),
+        (pi * sympy.Symbol("r", real=True) / (1 + sympy.Symbol("r", real=True)), signs.UNBOUNDED),
     ],
     ids=str,
 )
