@@ -310,7 +310,7 @@ def _namespace(ctx: Any) -> dict[str, Any]:
         return value
 
     def power(x: Any, y: Any) -> Any:
-        if ctx.isfinite(y) and ctx.mag(y) > MOST_MAGNITUDE and x > 0 and x != 1:
+        if ctx.isfinite(y) and ctx.mag(y) > MOST_MAGNITUDE and x > 0:
             return names["exp"](y * ctx.log(x))
         return x**y
 

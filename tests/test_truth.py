@@ -132,7 +132,9 @@ def test_what_would_fill_the_memory_is_infinite(h: str) -> None:
     assert truth.evaluate(sympy.sympify(h, locals={"t": t}), {t: sympy.Rational(9, 10)}) == mpmath.inf
 
 
-@pytest.mark.parametrize("h", ["exp(-exp(exp(20*t)))", "sin(exp(exp(20*t)))", "t - exp(-exp(exp(20*t)))"])
+@pytest.mark.parametrize(
+    "h", ["exp(-exp(exp(20*t)))", "2**(-(2**(2**(40*t))))", "sin(exp(exp(20*t)))", "t - exp(-exp(exp(20*t)))"]
+)
 def test_what_has_too_many_digits_is_named_and_not_called_zero(h: str) -> None:
     expr = sympy.sympify(h, locals={"t": t})
     at = {t: sympy.Rational(9, 10)}
