@@ -15,6 +15,7 @@ from typing import Any
 import sympy
 
 from . import truth
+from .bounds import bounds_of
 from .deadline import Deadline, StepTimeout, factored, on_timeout
 from .rewrite import is_awkward
 
@@ -113,15 +114,25 @@ def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
         total[exponent] = total.get(exponent, sympy.S.Zero) + factor
     growing = set()
     for exponent, coefficient in total.items():
-        sign = _over_one_denominator(coefficient)
-        if sign == 0 or exponent.is_positive or exponent.is_zero:
+        factor = _over_one_denominator(coefficient)
+        if factor == 0 or exponent.is_zero:
             continue
-        if not exponent.is_negative:
+        trend = _sign(exponent, e)
+        if trend == 0:
             return sympy.nan
-        growing.add(1 if sign.is_positive else (-1 if sign.is_negative else 0))
+        if trend < 0:
+            growing.add(_sign(factor, e))
     if growing:
         return {1: sympy.oo, -1: -sympy.oo}.get(growing.pop(), sympy.nan) if len(growing) == 1 else sympy.nan
     return total.get(sympy.S.Zero, sympy.S.Zero)
+
+
+def _sign(f: sympy.Expr, e: sympy.Symbol) -> int:
+    """1 or -1 for the sign of an expression in the parameters, 0 where it is not known."""
+    if f.is_positive or f.is_negative:
+        return 1 if f.is_positive else -1
+    sign, strict = bounds_of(f, e).sign
+    return sign if strict else 0
 
 
 def power_terms(f: sympy.Expr, e: sympy.Symbol) -> list[tuple[sympy.Expr, sympy.Expr]] | None:

@@ -11,6 +11,7 @@ from sympy import S
 
 from . import truth
 from .boundary import Limit
+from .bounds import bounds_of
 from .certify.questions import certificate_evidence, certified_sign
 from .concavity import Verdict
 from .deadline import Deadline, StepTimeout
@@ -18,7 +19,7 @@ from .entropy import Entropy
 from .facts import STATUSES, Fact, Theory, weakest
 from .kinks import Piece
 from .rewrite import is_awkward, shortest
-from .signs import bounds_of, prove_sign
+from .signs import prove_sign
 from .witness import PROBES
 
 # Parameter values at which a change of sign is looked for before a proof that there is none.

@@ -58,6 +58,8 @@ def test_limits_at_both_ends(f, at_0, at_1):
         (t ** (-B), oo),
         (-(t ** (-B)) * log(t) ** 2, -oo),
         ((1 + t) ** B, 1),
+        ((1 - t**-B) / (1 - 2**B), oo),
+        ((1 - 2**-B) * t ** (2 ** (-B) - 1), oo),
     ],
     ids=str,
 )

@@ -426,7 +426,8 @@ def test_the_check_passes_while_the_finder_is_broken(monkeypatch):
         (certify.cover, ("certify_sign", "_cover")),
         (certify.balls.Program, ("__init__", "__call__")),
         (certify.expansion.Expansion, ("__init__",)),
-        (fysym.signs, ("prove_sign", "_rules", "by_sturm", "bounds_of")),
+        (fysym.signs, ("prove_sign", "_rules", "by_sturm")),
+        (fysym.bounds, ("bounds_of",)),
     ):
         for name in names:
             monkeypatch.setattr(place, name, broken)
@@ -780,8 +781,18 @@ def test_powers_of_ranges():
     assert ends((2 * t - 1) ** 3) == (-1.0, 1.0)
     assert ends(sympy.cosh(t)) == (1.0, float("inf"))
     assert ends(sympy.asin(t)) == (0.0, 2.0)
-    assert ends((1 + t) ** B) == (0.0, float("inf"))
-    for f in (sympy.zeta(3) * t, (t - sympy.S.Half) ** B, sympy.erfinv(2 * t), sympy.zeta(1 + t)):
+    assert ends((1 + t) ** B) == (1.0, float("inf"))
+    assert ends(B**t) == (0.0, float("inf"))
+    assert ends(sympy.Integer(2) ** -B) == ends(t**B) == (0.0, 1.0)
+    assert ends(sympy.Integer(3) ** (B / (1 + B))) == (1.0, 3.0)
+    assert ends(sympy.Rational(1, 2) ** t) == (0.5, 1.0)
+    for f in (
+        sympy.zeta(3) * t,
+        (t - sympy.S.Half) ** B,
+        sympy.cos(0, evaluate=False) ** B,
+        sympy.erfinv(2 * t),
+        sympy.zeta(1 + t),
+    ):
         with pytest.raises(UndecidedError):
             ranges.span_of(f, where)
 

@@ -226,6 +226,9 @@ def test_a_family_is_checked_at_the_closed_ends_of_its_range():
         ("t*(1 - t)/(a + t*(1 - t))", {"a": "a > 0"}),
         ("-sqrt((t - a)**2 + b)", {"a": "0 < a < 1", "b": "b > 0"}),
         ("-sqrt((t - a)**2 + b)", {"a": "-oo < a < oo", "b": "b > 0"}),
+        ("(t - t**a)/(1 - 2**(1 - a))", {"a": "1 < a < 3"}),
+        ("(t - t**a)/(1 - 3**(1 - a))", {"a": "0 < a < 1"}),
+        ("log(1 + c**t)/log(c/9)", {"c": "1 < c < 8"}),
     ],
 )
 def test_families_are_proved(family, params):

@@ -273,6 +273,11 @@ def test_formulas_of_families_are_short(h, ranges, margin):
     assert family.margin.count_ops() <= expected.count_ops() + 3 and family.inverse.count_ops() < 16
 
 
+def test_slopes_of_a_family_whose_factor_keeps_its_sign():
+    family = fysym.compile("(t - t**a)/(1 - 2**(1 - a))", params={"a": "0 < a < 1"})
+    assert (family.margin, family.sparsity) == (sympy.oo, "dense") and family.fact("margin").status == "proved"
+
+
 @pytest.mark.parametrize(
     ("h", "k", "margin"), [("t*(1-t)/2", 0.5, R(1, 2)), ("-(1-t)*log(1-t)", 0.5, sympy.log(2)), ("t*(1-t)/2", 2, 1)]
 )

@@ -81,8 +81,10 @@ def _range(expr: sympy.Expr, where: Environment, arb: Any) -> Span:
             span = _times(span, part, infinity)
     elif expr.is_Pow and expr.exp.is_number:
         span = _raised(parts[0], expr.exp, infinity)
+    elif expr.is_Pow and expr.base.is_number and parts[0].low > 0:
+        span = _exponential(parts[0].low, parts[1], infinity)
     elif expr.is_Pow and (parts[0].low > 0 or (parts[0].low == 0 and parts[0].low_open)):
-        span = Span(arb(0), infinity, True, True)
+        span = _risen("exp", _times(_risen("log", parts[0], arb), parts[1], infinity), arb)
     elif isinstance(expr, (sympy.sin, sympy.cos)):
         half = S.Half if isinstance(expr, sympy.cos) else S.Zero
         span = _sine(_range(_turns(expr) + half, where, arb), arb)
@@ -99,6 +101,18 @@ def _range(expr: sympy.Expr, where: Environment, arb: Any) -> Span:
     if span.low.is_nan() or span.high.is_nan():
         raise unknown
     return Span(span.low, span.high, span.low_open or span.low == -infinity, span.high_open or span.high == infinity)
+
+
+def _exponential(base: Any, exponent: Span, infinity: Any) -> Span:
+    """A power of a positive number, exact where base and exponent are."""
+    if not base > 1:
+        if not base < 1:
+            raise UndecidedError("the base of a power may be 1")
+        return _exponential(1 / base, exponent.mirrored(), infinity)
+    low, high = (
+        base**end if end.is_finite() else (infinity if end > 0 else base * 0) for end in (exponent.low, exponent.high)
+    )
+    return Span(low, high, exponent.low_open, exponent.high_open)
 
 
 # Increasing functions: where they are defined, and their limits there.
