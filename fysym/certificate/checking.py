@@ -127,7 +127,7 @@ def _places(h: entropy.Entropy, faces: tuple[str, ...] = ()) -> Iterator[_Place]
 
 def _check_kink(h: entropy.Entropy, step: sympy.Expr, at: sympy.Expr) -> None:
     """From one piece to the next h does not jump and its slope does not rise."""
-    jump, rise = (h.opened(sympy.diff(step, T, order).subs(T, at)) for order in (0, 1))
+    jump, rise = (sympy.powsimp(sympy.diff(h.opened(step), T, order)).subs(T, at) for order in (0, 1))
     if not _is_same(jump, S.Zero):
         raise UndecidedError(f"that h is continuous at t = {at} could not be re-checked")
     falls = _is_same(rise, S.Zero)
