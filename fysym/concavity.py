@@ -163,9 +163,7 @@ def _check_never_flat(entropy: Entropy, piece: Piece, plain: sympy.Expr, deadlin
             proof = prove_sign(entropy.opened(coefficient), t, deadline, depth=0)
             if proof is not None and proof.strict:
                 return
-    # The prover knows most about a variable in (0, 1).
-    first, inside = parameters[0], {parameters[0].coordinate: t / (1 - t)}
-    spread = {first.symbol: cancelled(first.opened.xreplace(inside))}
+    spread = {parameters[0].symbol: parameters[0].spread(t)}
     there = [plain.xreplace({t: where}) for where in (S.One / 3, S.One / 2, sympy.Rational(3, 5))]
     for values in (*there, sympy.Add(*there)):  # a sum of numbers <= 0 is 0 only where all of them are
         proof = prove_sign(cancelled(entropy.opened(values.xreplace(spread))), t, deadline)
@@ -243,7 +241,7 @@ def _search_parameters(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: 
             refute(entropy, piece, S.Zero, S.Half, point)
     for p in entropy.parameters:
         others = {b: value for b, value in entropy.points[0].items() if b != p.coordinate}
-        spread = cancelled(p.opened.xreplace({p.coordinate: t / (1 - t)}))
+        spread = p.spread(t)
         for where in PROBES[:3]:
             there = piece.stretched(entropy.t, t, 2).xreplace({t: where}).xreplace({p.symbol: spread})
             g = truth.substituted(entropy.opened(there), others)

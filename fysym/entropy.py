@@ -58,6 +58,10 @@ class Parameter:
             return low + b
         return high - b if high.is_finite else b - 1 / b
 
+    def spread(self, t: sympy.Symbol) -> sympy.Expr:
+        """The parameter as a function of a variable in (0, 1), of which the prover knows most."""
+        return cancelled(self.opened.xreplace({self.coordinate: t / (1 - t)}))
+
     @property
     def closed(self) -> sympy.Expr:
         """The coordinate b as a function of the parameter."""

@@ -5,6 +5,8 @@ There it must be continuous, and its slope must drop.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy
 from sympy import S
 
@@ -13,13 +15,13 @@ from .boundary import Point, end_limit
 from .certify import Cover
 from .certify.questions import certified_sign
 from .deadline import Deadline, simplified
-from .entropy import Entropy
+from .entropy import Entropy, Parameter
 from .errors import UndecidedError
 from .facts import weakest
 from .kinks import Piece
 from .rewrite import is_awkward
 from .signs import Proof, conditions, prove_sign
-from .witness import number, raise_at, refute_undefined, timed_search, violation
+from .witness import number, raise_at, refute_undefined, timed_search, violation, violations
 
 # A step at a kink that is smaller, to ten times as many digits as usual, counts as none.
 TINIEST = sympy.Float("1e-300", 20)
@@ -31,8 +33,11 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
     for left, right in zip(entropy.pieces, entropy.pieces[1:], strict=False):
         for order in (0, 1):
             step = _step(entropy, left, right, order, deadline)
-            if step is not None and _is_joined(entropy, step, order, deadline):
+            rises = _rises(entropy, left, right) if order == 1 and step is not None else {}
+            if step is not None and _is_joined(entropy, (step, *rises.values()), order, deadline):
                 continue
+            for p, rise in rises.items():
+                _search_rise(entropy, p, rise, left.high, deadline)
             exact = step is not None and order == 1 and not entropy.parameters
             for point in entropy.points:
                 value = truth.context().nan
@@ -48,8 +53,7 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
                 if order == 0 and not abs(value) <= least:
                     raise_at(entropy, left.high, point, f"h jumps at t = {number(left.high)}", "a continuous h")
                 if order == 1 and not value <= least:
-                    what = f"the slope of h rises at its kink t = {number(left.high)}"
-                    raise_at(entropy, left.high, point, what, "a concave kink")
+                    _raise_kink(entropy, left.high, point)
                 exact = exact and value < -TINIEST
             status = status if exact else "sampled"
     return status
@@ -59,7 +63,7 @@ def check_points(entropy: Entropy, deadline: Deadline) -> str:
     """How it is known that h has, where it switches, the value that its pieces have there; an error where not."""
     status = "proved"
     for at, step in entropy.point_steps():
-        if step is not None and _is_joined(entropy, step, 0, deadline):
+        if step is not None and _is_joined(entropy, (step,), 0, deadline):
             continue
         for point in entropy.points if step is not None else ():
             if not abs(truth.evaluate(step, point, digits=10 * truth.DIGITS)) <= TINIEST:
@@ -115,17 +119,40 @@ def _step(entropy: Entropy, left: Piece, right: Piece, order: int, deadline: Dea
     return None if step is None or step.is_infinite else step
 
 
-def _is_joined(entropy: Entropy, step: sympy.Expr, order: int, deadline: Deadline) -> bool:
-    """Is a step provably zero, or, of the slope, provably a drop?"""
+def _rises(entropy: Entropy, left: Piece, right: Piece) -> dict[Parameter, sympy.Expr]:
+    """By how much h' rises from one piece to the next, as a function of each parameter, spread over (0, 1)."""
+    step = sympy.diff(right.expr - left.expr, entropy.t).subs(entropy.t, left.high)
+    return {
+        p: entropy.opened(step.xreplace({p.symbol: p.spread(entropy.x)}))
+        for p in entropy.parameters
+        if step.has(p.symbol) and not step.has(sympy.nan, sympy.zoo, sympy.oo)
+    }
+
+
+def _is_joined(entropy: Entropy, steps: Sequence[sympy.Expr], order: int, deadline: Deadline) -> bool:
+    """Is a step, given in equal forms, provably zero, or, of the slope, provably a drop?"""
     try:
-        if step == 0 or deadline.run(lambda: simplified(step) == 0, share=0.03):
+        if steps[0] == 0 or deadline.run(lambda: simplified(steps[0]) == 0, share=0.03):
             return True
     except Exception:  # also StepTimeout: then numbers decide
         return False
     if order == 0 or not entropy.parameters:
         return False
-    proof = prove_sign(step, entropy.x, Deadline(min(0.05 * deadline.seconds, deadline.left())))
-    return proof is not None and proof.sign < 0
+    proofs = (prove_sign(step, entropy.x, Deadline(min(0.1 * deadline.seconds, deadline.left()))) for step in steps)
+    return any(proof is not None and proof.sign < 0 for proof in proofs)
+
+
+def _search_rise(entropy: Entropy, p: Parameter, rise: sympy.Expr, at: sympy.Expr, deadline: Deadline) -> None:
+    """Look for values of a parameter, the others in the middle, at which the slope rises at a kink."""
+    x = entropy.x
+    others = {b: value for b, value in entropy.points[0].items() if b != p.coordinate}
+    g = truth.substituted(rise, others)
+    for where in violations(g, x, timed_search(g, x, deadline, share=0.05)):
+        _raise_kink(entropy, at, {**others, p.coordinate: where / (1 - where)})
+
+
+def _raise_kink(entropy: Entropy, at: sympy.Expr, point: Point) -> None:
+    raise_at(entropy, at, point, f"the slope of h rises at its kink t = {number(at)}", "a concave kink")
 
 
 def _step_of_limits(

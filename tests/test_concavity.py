@@ -343,10 +343,10 @@ def test_a_slope_that_provably_drops_joins_two_pieces():
     family = read("a*Min(t, 1-t) + t*(1-t)", {"a": "a > 0"}, Deadline(8))
     left, right = family.pieces
     step = regularity._step(family, left, right, 1, Deadline(10))
-    assert regularity._is_joined(family, step, 1, Deadline(60))
+    assert regularity._is_joined(family, (step,), 1, Deadline(60))
     assert not regularity._is_joined(family, -step, 1, Deadline(60))
     assert not regularity._is_joined(family, step, 0, Deadline(8))
-    assert not regularity._is_joined(family, step, 1, Deadline(0))
+    assert not regularity._is_joined(family, (step,), 1, Deadline(0))
 
 
 def test_regularity_by_balls_is_certified(monkeypatch):

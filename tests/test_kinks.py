@@ -131,6 +131,22 @@ def test_a_drop_at_sampled_parameters_is_no_proof(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
+    "slope", ["(a - 617/1000)**2 - 1/10**4", "1/2 - exp(-10**3*(a - 617/1000)**2)", "4**a - 2**a - 1"]
+)
+def test_few_members_whose_slope_rises_at_a_kink_refute_the_family(slope):
+    with pytest.raises(fysym.NotConcaveError, match="the slope of h rises at its kink t = 1/2 with a = ") as refused:
+        fysym.compile(f"-t**2 - Abs(t - 1/2)*({slope})", params={"a": "0 < a < 1"}, deadline=60)
+    slope_there = sympy.sympify(slope, rational=True).subs("a", refused.value.parameters["a"])
+    assert slope_there.evalf(30) < 0
+
+
+@pytest.mark.parametrize("slope", ["a**2 - a + 1", "(a - 617/1000)**2", "4**a - 2**a", "a - sin(a)"])
+def test_that_the_slopes_of_a_family_drop_is_proved(slope):
+    family = fysym.compile(f"-t**2 - Abs(t - 1/2)*({slope})", params={"a": "a > 0"})
+    assert family.fact("strictly_concave").status == "proved"
+
+
+@pytest.mark.parametrize(
     "h",
     [
         "t*(1-t) + 1000*Max(0, 1/10**7 - (t-1/3)**2 + (exp(t)-exp(1/3))/10**12)",
