@@ -247,13 +247,18 @@ def _forget_sympy() -> None:
 
 
 def large_exponentials(expr: sympy.Expr, most: int = 64) -> list[sympy.Expr]:
-    """exp(10^6 t), exp(10^6): SymPy takes them as powers of exp(t) and of E, in a list of as many coefficients."""
-    found = []
-    for power in expr.atoms(sympy.exp):
-        factors = (term.as_coeff_Mul()[0] for term in sympy.Add.make_args(power.args[0]))
-        if any(c.is_Rational and max(abs(c.p), c.q) > most for c in factors):
-            found.append(power)
-    return found
+    """exp(10^6 t), exp(10^6), exp((1000 t)^2): SymPy takes them as powers of exp(t), of E and of exp(t^2).
+
+    It keeps a list of as many coefficients.
+    """
+
+    def is_large(exponent: sympy.Expr) -> bool:
+        if any(power.exp.is_Integer and power.exp > most for power in exponent.atoms(sympy.Pow)):
+            return True
+        factors = (term.as_coeff_Mul()[0] for term in sympy.Add.make_args(sympy.expand(exponent)))
+        return any(c.is_Rational and max(abs(c.p), c.q) > most for c in factors)
+
+    return [power for power in expr.atoms(sympy.exp) if is_large(power.args[0])]
 
 
 def _shielded(rewrite: Callable[[sympy.Expr], sympy.Expr], expr: sympy.Expr) -> sympy.Expr:

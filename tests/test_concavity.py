@@ -470,3 +470,10 @@ def test_large_exponentials_and_lambert_functions_are_proved(h: str) -> None:
 def test_a_pole_between_pieces_is_found_however_slowly_h_falls(h):
     with pytest.raises(fysym.NotConcaveError):
         fysym.compile(h)
+
+
+def test_exponentials_of_squares_with_large_coefficients_are_no_polynomials():
+    """exp(-10^6 (a - 0.617)^2) is exp(a)^1234000 and more to SymPy, whose factors take minutes."""
+    family = fysym.compile("t*(1-t) + t**2*exp(-10**6*(a - 617/1000)**2)*999/1000", params={"a": "0 < a < 1"})
+    assert family.fact("strictly_concave").status == "proved"
+    assert family.bind(a=0.617).margin == sympy.Rational(1, 500)
