@@ -24,7 +24,7 @@ from .facts import Fact, weakest
 from .kinks import Piece
 from .regularity import check_kinks, check_middle, check_points, check_regular, check_switches
 from .signs import Proof, by_sturm, prove_sign
-from .witness import PROBES, probe, refute, timed_search, violations
+from .witness import PROBES, highest, probe, refute, timed_search, violations
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,9 @@ def _search(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -
 
 
 def _search_parameters(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: Deadline) -> None:
-    """Look for single values and slivers of each parameter, the others in the middle, at which h is not concave."""
+    """Look for members that are not concave: single values and slivers of each parameter, the others in the middle,
+    and the point where h'' is largest.
+    """
     t = entropy.x
     for factor, point in _exceptions(entropy, piece, deadline):
         at = [truth.evaluate(f, {t: where, **point}, 100) for where in PROBES]
@@ -247,6 +249,9 @@ def _search_parameters(entropy: Entropy, piece: Piece, f: sympy.Expr, deadline: 
             g = truth.substituted(entropy.opened(there), others)
             for at in violations(g, t, timed_search(g, t, deadline, share=0.02)):
                 refute(entropy, piece, f, where, {**others, p.coordinate: at / (1 - at)})
+    found = highest(f, t, [p.coordinate for p in entropy.parameters], deadline)
+    if found is not None:
+        refute(entropy, piece, f, found[t], found)
 
 
 def _exceptions(entropy: Entropy, piece: Piece, deadline: Deadline) -> Iterator[tuple[sympy.Expr, Point]]:

@@ -21,7 +21,7 @@ from .facts import weakest
 from .kinks import Piece
 from .rewrite import is_awkward
 from .signs import Proof, conditions, prove_sign
-from .witness import number, raise_at, refute_undefined, timed_search, violation, violations
+from .witness import highest, number, raise_at, refute_undefined, timed_search, violation, violations
 
 # A step at a kink that is smaller, to ten times as many digits as usual, counts as none.
 TINIEST = sympy.Float("1e-300", 20)
@@ -38,6 +38,9 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
                 continue
             for p, rise in rises.items():
                 _search_rise(entropy, p, rise, left.high, deadline)
+            found = highest(step, entropy.x, [p.coordinate for p in rises], deadline) if rises else None
+            if found is not None:
+                _raise_kink(entropy, left.high, found)
             exact = step is not None and order == 1 and not entropy.parameters
             for point in entropy.points:
                 value = truth.context().nan

@@ -120,6 +120,17 @@ def timed_search(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, share: floa
         return None
 
 
+def highest(f: sympy.Expr, t: sympy.Symbol, coordinates: list[sympy.Symbol], deadline: Deadline) -> Point | None:
+    """A point where f > 0 for certain, near where it is largest, if that can be found."""
+    from .summit import summit  # brings SciPy
+
+    try:
+        points = deadline.run(summit, f, t, coordinates, share=0.1)
+    except Exception:  # also StepTimeout: none is known then
+        return None
+    return next((point for point in points if certain(f, t, point[t], point)), None)
+
+
 def violation(result: Any) -> sympy.Expr | None:
     return None if result is None else result.violation
 
