@@ -396,6 +396,25 @@ def test_the_runtime_finds_known_predictions(f: Any, truth: Any) -> None:
         np.testing.assert_allclose(numpy_losses.Kernel(f).predict(theta), [truth(row) for row in theta], atol=1e-14)
 
 
+@pytest.mark.parametrize("shape", [(1, 300_000), (3, 40_000), (900, 30), (20_000, 10)])
+@pytest.mark.parametrize("scale", [3.0, 1e-4])
+@pytest.mark.parametrize(("f", "truth"), [(GINI, sparsemax), (SHANNON, softmax), (SHANNON_BY_NEWTON, softmax)])
+def test_the_runtime_finds_known_predictions_a_piece_at_a_time(
+    f: Any, truth: Any, scale: float, shape: tuple[int, int]
+) -> None:
+    theta = scale * np.random.default_rng(6).normal(size=shape)
+    theta[-1, ::2] = -np.inf
+    if len(theta) > 2:
+        theta[1] = np.nan
+        theta[2, [3, 5]] = np.inf
+    p = numpy_losses.Kernel(f).predict(theta)
+    for i in {0, len(theta) // 2, len(theta) - 1} - {1, 2}:
+        np.testing.assert_allclose(p[i], truth(theta[i]), rtol=1e-11, atol=1e-14)
+    if len(theta) > 2:
+        assert np.isnan(p[1]).all() and np.count_nonzero(p[2]) == 2
+        np.testing.assert_array_equal(p[2, [3, 5]], 0.5)
+
+
 @pytest.mark.parametrize("name", HANDMADE)
 def test_the_runtime_solves_its_equations(name: str) -> None:
     """p = q(theta - tau) sums to 1; the loss is the conjugate's gap, its gradient p - y; J v is the change of p."""
