@@ -305,6 +305,28 @@ def test_families_must_be_bound() -> None:
     assert "bind the parameters" in norms.report()
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "margin", "member"),
+    [
+        ("log(1 + u)", "c*t*(1 - t)", "2*c", 6),
+        ("log(1 + c*u)/c", "t*(1 - t)", "2", 2),
+        ("1 - c*u", "t**2", "2*c", 6),
+        ("sqrt(u)", "c*t*(1 - t)", None, sympy.oo),  # the slope of G at the vertices is infinite
+        ("1 - u", "t**2 + sin(9*t)*c", None, None),  # no s that is concave or convex for every c
+        ("log(1 - u)", "c*(t**2 - t)", None, None),  # u < 0
+    ],
+)
+def test_margins_of_composite_families(outer, inner, margin, member):
+    family = fysym.compile_composite(outer, inner, params={"c": "c > 0"})
+    known = {fact.name: fact for fact in family.facts}
+    assert ("margin" in known) == ("sparsity" in known) == (margin is not None)
+    if margin is not None:
+        assert sympy.simplify(known["margin"].value - sympy.sympify(margin, {"c": sympy.Symbol("c")})) == 0
+        assert known["sparsity"].value == "full"
+    if member is not None:
+        assert family.bind(c=3).margin == member
+
+
 # The object
 
 

@@ -195,7 +195,11 @@ class Composite(Methods):
 
     @functools.cached_property
     def _family_facts(self) -> tuple[Fact, ...]:
-        return tuple(family.facts(self.request))
+        names = {_symbol(name, span): sympy.Symbol(name) for name, span in self.request.ranges.items()}
+        return tuple(
+            replace(fact, value=fact.value.xreplace(names)) if isinstance(fact.value, sympy.Expr) else fact
+            for fact in family.facts(self.request)
+        )
 
     def fact(self, name: str) -> Fact | None:
         """The fact of that name, or None where it is undetermined."""

@@ -73,9 +73,9 @@ def facts(request: Any) -> list[Fact]:
     inside = {s.name: s for s in inner.free_symbols if s.name in request.ranges}
     ranges = {name: request.ranges[name].describe(name) for name in inside}
     at_one = inner.subs(T, 1)
-    if not at_one.is_positive:  # then G is not differentiated at a positive u
+    if not at_one.is_nonnegative:  # then G is not differentiated at a positive u
         return []
-    for sign in (1, -1):
+    for sign in (1, -1) if at_one.is_positive else (1,):
         try:
             separable = compile(sign * inner, params=ranges, deadline=request.seconds)
         except FysymError:
