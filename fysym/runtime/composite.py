@@ -270,10 +270,19 @@ class CompositeKernel:
         """The scores at which v predicts the same: less their largest, divided by w."""
         return below(given.rows, given.rows.max(axis=1, initial=-np.inf)) / w[:, None]
 
-    @quiet
     def predict(self, theta: Any, axis: int = -1, target: str | None = None) -> Any:
         """The probabilities that maximise <theta, p> + H(p)."""
-        given, p, _ = self.solved(theta, axis, target)
+        return answer(
+            target,
+            lambda: self.fast,
+            lambda kernel: kernel.predict(theta, axis),
+            lambda: self.plainly(theta, axis),
+        )
+
+    @quiet
+    def plainly(self, theta: Any, axis: int) -> Any:
+        """The same, by NumPy."""
+        given, p, _ = self.solved(theta, axis, "numpy")
         return back(given, p)
 
     @quiet

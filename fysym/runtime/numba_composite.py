@@ -34,3 +34,9 @@ class Compiled(numba.Compiled):
         """p and w of each row."""
         w = np.empty(len(theta))
         return self.run("predict", theta, w), w
+
+    def predict(self, theta: Any, axis: int = -1) -> Any:
+        """The probabilities that maximise <theta, p> + H(p); always solved in float64."""
+        given = self.given(theta, axis)
+        p, _ = self.solve(np.ascontiguousarray(given.rows, dtype=np.float64))
+        return numba.returned(given, p)
