@@ -14,11 +14,12 @@ from sympy import S
 from . import exceptional, kinks, truth
 from .boundary import Limit, Point, end_limit
 from .deadline import Deadline, StepTimeout, cancelled, factored, simplified
-from .domains import CUBE, ORTHANT, SIMPLEX, Domain
+from .domains import SIMPLEX, Domain
 from .errors import NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from .exceptional import NONE, Exceptional
 from .parse import parse_expression, power_problem, shown
 from .ranges import Range, exact_expression, exact_number, parse_range
+from .rewrite import shortest
 
 VARIABLE = sympy.Symbol("t", positive=True)
 REAL_VARIABLE = sympy.Symbol("t", real=True)  # of an h on all real numbers
@@ -114,7 +115,7 @@ class Entropy:
             return expr
         closed = sympy.powsimp(self.back(expr))
         inside = closed.replace(lambda x: x.is_Pow and x.exp.is_Add, lambda x: x.base ** factored(x.exp))
-        return factored(sympy.together(inside))
+        return shortest(inside)
 
     def back(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` with parameters for their coordinates, each part that is rational in them as a plain fraction."""
@@ -329,26 +330,10 @@ def _check_real(entropy: Entropy) -> None:
                     why = "" if part == piece.expr else f", as {entropy.user(part)} is none"
                     raise NotConcaveError(
                         f"h is not strictly concave on {whole}: h({at}) is not a real number{why}. "
-                        f"Try: an h that is real on all of {whole}{_smaller_domain(entropy)}.",
+                        f"Try: an h that is real on all of {whole}.",
                         at,
                         entropy.at(point),
                     )
-
-
-def _smaller_domain(entropy: Entropy) -> str:
-    """The domain on which h is real, in words, where it is not on a larger one."""
-    point, expr = entropy.points[0], entropy.opened(entropy.given).xreplace({entropy.t: VARIABLE})
-    for domain, places in ((ORTHANT, (S.One / 7, S.One, sympy.Integer(40))), (CUBE, INSIDE[:5])):
-        if domain.low > entropy.domain.low or domain.high < entropy.domain.high:
-            values = [truth.evaluate(expr, {VARIABLE: at, **point}) for at in places]
-            if (
-                domain == ORTHANT
-                and end_limit(sympy.diff(expr, VARIABLE), VARIABLE, S.Infinity, Deadline(2)).value != -S.Infinity
-            ):
-                continue
-            if all(value == value for value in values):
-                return f', or domain="{domain}", where it is'
-    return ""
 
 
 def _convex_point(entropy: Entropy, end: sympy.Expr) -> sympy.Expr:

@@ -85,6 +85,11 @@ class NotConcaveError(FysymError):
         self.culprit = culprit
         super().__init__(message)
 
+    def or_try(self, advice: str) -> NotConcaveError:
+        """The same error with one more thing to try."""
+        message = f"{str(self).removesuffix('.')}, or {advice}."
+        return NotConcaveError(message, self.witness, self.parameters, self.culprit)
+
 
 class UndecidedError(FysymError):
     """A question that must be settled could be neither proved, refuted nor sampled reliably.

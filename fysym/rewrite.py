@@ -52,7 +52,7 @@ LARGEST_ROOT = 100
 TERMS = 30  # of a power series
 
 
-def cancelled(expr: sympy.Expr, most: int = 60) -> sympy.Expr:
+def quickly_cancelled(expr: sympy.Expr, most: int = 60) -> sympy.Expr:
     """sympy.cancel where that is quick, else the expression as it is."""
     if is_awkward(expr) or expr.count_ops() > most:
         return expr
@@ -353,5 +353,5 @@ def shortest(expr: sympy.Expr) -> sympy.Expr:
         return expr
     forms = [expr, sympy.expand(expr)]
     if expr.free_symbols:
-        forms.append(factored(sympy.together(expr)))
+        forms += [factored(sympy.together(expr)), quickly_cancelled(forms[1])]
     return min(forms, key=lambda x: (x.count_ops(), str(x)))

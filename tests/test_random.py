@@ -312,7 +312,7 @@ def without_code(text: str) -> Any:
         derivation = Derivation(entropy, verdict, theory.derive(entropy, slopes, verdict, clock), None, None)
         return Regularizer(derivation, None, lambda values: fysym.compile(text).bind(**values))
 
-    return compiler._guarded(work, clock)
+    return compiler.guarded(work, clock)
 
 
 def refuse(defect: Defect) -> tuple[str, list[str]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ..compiler import _guarded
+from ..compiler import guarded, started
 from ..deadline import Deadline
 from ..errors import InputError, NotConcaveError, ParameterError, UndecidedError, UnsupportedError
 from ..facts import Fact
@@ -51,13 +51,9 @@ def compile_composite(
     >>> norms.bind(q=2).predict([1.0, 0.25]).round(3)
     array([0.813, 0.187])
     """
-    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 <= deadline <= 10**6:
-        raise ParameterError(f"deadline must be a number of seconds up to 1e+06, not {shown(deadline)}")
-    if not isinstance(name, str | None):
-        raise ParameterError(f"name must be a text, not {shown(name)}")
+    clock = started(deadline, name)
     if params is not None and not isinstance(params, Mapping):
         raise ParameterError(f"params must map names to ranges, not {shown(params)}")
-    clock = Deadline(deadline)
 
     def work() -> Composite:
         ranges = {key: parse_range(key, given) for key, given in (params or {}).items()}
@@ -67,7 +63,7 @@ def compile_composite(
             raise ParameterError(f"params names {unused[0]!r}, which occurs neither in outer nor in inner")
         return _compiled(Request(expressions[0], expressions[1], ranges, float(deadline), assume_concave, name), clock)
 
-    return _guarded(work, clock)
+    return guarded(work, clock)
 
 
 def _symbol(name: str, span: Range) -> sympy.Symbol:
@@ -248,16 +244,16 @@ class Composite(Methods):
 
     def _member(self, values: Mapping[str, Any]) -> Composite:
         clock = Deadline(self.request.seconds)
-        return _guarded(lambda: _compiled(self.request.bind(values), clock), clock)
+        return guarded(lambda: _compiled(self.request.bind(values), clock), clock)
 
     def _scaled(self, factor: sympy.Expr) -> Composite:
         clock = Deadline(self.request.seconds)
-        return _guarded(lambda: _compiled(replace(self.request, outer=factor * self.outer, name=None), clock), clock)
+        return guarded(lambda: _compiled(replace(self.request, outer=factor * self.outer, name=None), clock), clock)
 
     def solve(self, **wanted: Any) -> dict[str, sympy.Expr]:
         """The parameter value at which the margin is the one wanted: solve(margin=2), exactly."""
         clock = Deadline(self.request.seconds)
-        found = _guarded(lambda: family.solve(self.request, wanted), clock)
+        found = guarded(lambda: family.solve(self.request, wanted), clock)
         try:
             self.bind(**found)
         except NotConcaveError as error:

@@ -20,7 +20,7 @@ from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..errors import UnsupportedError
 from ..program import Program, compiled
-from ..rewrite import cancelled, expm1, is_awkward, log1p, ndtr, safe, wrightomega
+from ..rewrite import expm1, is_awkward, log1p, ndtr, quickly_cancelled, safe, wrightomega
 from ..runtime.numba import SHORT
 from . import numba_block as block
 from . import numba_table
@@ -131,7 +131,7 @@ def rational(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
 def in_exponential(expr: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
     """The expression in Y = exp(rate s), as one fraction where it is rational."""
     found = sympy.powsimp(sympy.expand_power_exp(expr).subs(SLOPE, sympy.log(Y) / rate))
-    return cancelled(found) if found.is_rational_function(Y) else found
+    return quickly_cancelled(found) if found.is_rational_function(Y) else found
 
 
 def is_steep(program: Program) -> bool:
@@ -268,7 +268,7 @@ def _hastened(program: Program) -> str:
     if program.inverse is None:
         return ""
     q = program.inverse.expr
-    exponent = cancelled(SLOPE * sympy.diff(q, SLOPE) / q)
+    exponent = quickly_cancelled(SLOPE * sympy.diff(q, SLOPE) / q)
     if not (exponent.is_number and exponent > 1):
         return ""
     return text.HASTEN.replace("{rate}", f"F({float(1 + 1 / exponent) / 2!r})")
@@ -441,7 +441,7 @@ def _cheapest(
 ) -> list[str]:
     """Statements for p and w = q', in the cheapest of a few equal forms; `factor` is d argument / ds."""
     slope = sympy.diff(inverse, argument) * factor
-    forms = [slope, cancelled(slope), P * cancelled(slope / inverse), _weight_of(program)]
+    forms = [slope, quickly_cancelled(slope), P * quickly_cancelled(slope / inverse), _weight_of(program)]
     found = []
     for form in forms:
         try:
@@ -470,7 +470,7 @@ def cost(statements: list[str]) -> int:
 def _weight_of(program: Program) -> sympy.Expr:
     """w = 1/g'' in p."""
     curvature = program.curvature.expr.subs(program.curvature.argument, P)
-    forms = [1 / curvature, cancelled(1 / curvature), sympy.powsimp(1 / curvature)]
+    forms = [1 / curvature, quickly_cancelled(1 / curvature), sympy.powsimp(1 / curvature)]
     return min(forms, key=lambda e: e.count_ops())
 
 
@@ -507,7 +507,7 @@ def _psi(program: Program, value: list[str]) -> dict[str, list[str]]:
 
     def difference() -> sympy.Expr:
         g = program.value.expr.replace(log1p, lambda x: sympy.log(1 + x)).replace(expm1, lambda x: sympy.exp(x) - 1)
-        return sympy.expand(cancelled(sympy.expand(t * sympy.diff(g, t) - g)))
+        return sympy.expand(quickly_cancelled(sympy.expand(t * sympy.diff(g, t) - g)))
 
     try:
         found = run(difference, seconds=1.0)

@@ -17,7 +17,7 @@ import sympy
 
 from ..errors import UnsupportedError
 from ..program import Program
-from ..rewrite import cancelled
+from ..rewrite import quickly_cancelled
 from ..runtime import numba
 from . import numba as separable
 from . import numba_composite_block as block
@@ -302,7 +302,7 @@ def form(functions: Any, outer: sympy.Expr, inner: sympy.Expr) -> Form:
     (u,), (t,) = outer.free_symbols, inner.free_symbols
     first, second = (sympy.diff(outer, u, k).subs(u, PLACE) for k in (1, 2))
     at_one, margin = functions.at_one, functions.margin
-    bend = cancelled(sympy.powsimp(second / first))
+    bend = quickly_cancelled(sympy.powsimp(second / first))
     return Form(functions.sign, first, bend, inner.subs(t, separable.P), at_one, margin)
 
 
@@ -362,7 +362,7 @@ def source(program: Program, form: Form) -> str:
 
 def _of_slope(form: Form, slope: sympy.Expr) -> list[str]:
     """A statement for s from p and b where s is a multiple of p s', as a power is; none elsewhere."""
-    ratio = cancelled(sympy.powsimp(form.inner / (separable.P * slope)))
+    ratio = quickly_cancelled(sympy.powsimp(form.inner / (separable.P * slope)))
     return [f"s = p * ((BASE + b) * {float(-form.sign * ratio)!r})"] if ratio.is_number else []
 
 

@@ -13,7 +13,7 @@ import sympy
 from ..domains import SIMPLEX
 from ..entropy import SLOPE
 from ..program import Program, Scalar
-from ..rewrite import cancelled
+from ..rewrite import quickly_cancelled
 from ..runtime import arrays, numpy_domain, numpy_inverse, numpy_line, numpy_losses
 from ..runtime import numpy as runtime
 from .printer import lines
@@ -174,7 +174,7 @@ def _cheap_weight(program: Program) -> str | None:
     if program.inverse is None or program.curvature.expr.is_rational_function():
         return None
     inverse = program.inverse.expr
-    ratio = cancelled(sympy.diff(inverse, SLOPE) / inverse)
+    ratio = quickly_cancelled(sympy.diff(inverse, SLOPE) / inverse)
     if not ratio.is_rational_function(SLOPE):
         return None
     found = lines(ratio, SLOPE, "r")
