@@ -71,13 +71,13 @@ def test_extraneous_branches(h):
 
 
 def test_cardano_radicals():
-    """h' is a cubic: p = 1e-12 must keep its digits; -h' = 2 t + t^3 - c near 0."""
-    reg = fysym.compile("-t**2 - t**4/4")
-    slope = slope_of(reg)
+    """h' is a cubic: -h'(p) = 2 p + p^3, where the radicals of the inverse cancel next to 0."""
+    reg = fysym.compile("-t**2 - t**4/4", domain="cube")
     with mpmath.workdps(40):
-        small = mpmath.mpf("1e-12")
-        theta = [float(slope(1 - small)), float(slope(small))]
-    assert abs(reg.predict(theta)[1] - 1e-12) < 1e-15
+        theta = [float(2 * p + p**3) for p in map(mpmath.mpf, ("1e-12", "1e-6", "0.3"))]
+        p = [mpmath.findroot(lambda p, s=s: 2 * p + p**3 - s, mpmath.mpf(s) / 2) for s in theta]
+    for target in (None, "numpy"):
+        np.testing.assert_allclose(reg.predict(theta, target=target), [float(x) for x in p], rtol=1e-14, atol=0)
 
 
 def test_float_exponents():
@@ -159,18 +159,42 @@ def test_constant_expressions_broadcast():
     assert gini.predict(np.zeros((2, 3, 4))).shape == (2, 3, 4)
 
 
-def test_piecewise_evaluates_no_branch_outside_its_domain():
-    reg = fysym.compile("Piecewise((sqrt(1/2 - t)*0 + t*(1-t) + t, t < 1/2), (t*(1-t) + 1/2, True)) + sqrt(t)")
+@pytest.mark.parametrize("target", [None, "numpy"])
+def test_piecewise_evaluates_no_branch_outside_its_domain(target):
+    """log(3/4 - t) is not real where the other branch holds."""
+    reg = fysym.compile("Piecewise((log(3/4 - t), t < 1/2), (-log(4) - 4*(t - 1/2), True)) + t*(1-t)")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.all(np.isfinite(reg.predict([3.0, 0.1, -2.0])))
+        for theta in ([3.0, 0.1, -2.0], [0.4, 0.1, -2.0]):
+            p = reg.predict(theta, target=target)
+            assert abs(p.sum() - 1) < 1e-14
+            slopes = np.where(p < 0.5, -1 / (0.75 - p), -4.0) + 1 - 2 * p  # h', equal to tau - theta on the support
+            assert np.ptp((theta + slopes)[p > 0]) < 1e-13
 
 
-@pytest.mark.parametrize("top", [1.0, 800.0, 1e5])
-def test_lambert_w_stays_real_and_finite(top):
-    """Shannon + Gini: h' = -log t - 1/2 - t; one score far above gives it all but exp of the gap."""
-    p = fysym.compile("-t*log(t) + t*(1-t)/2").predict([top, 0.0])
-    assert p.dtype == np.float64 and np.all(np.isfinite(p)) and abs(p.sum() - 1) < 1e-14
+@pytest.mark.parametrize("target", [None, "numpy"])
+@pytest.mark.parametrize("top", [1.0, 30.0, 800.0, 1e5])
+def test_lambert_w_stays_real_and_finite(top, target):
+    """Shannon + Gini: h' = -log t - 1/2 - t, one score far above takes all but exp of the gap."""
+    p = fysym.compile("-t*log(t) + t*(1-t)/2").predict([top, 0.0], target=target)
+    assert p.dtype == np.float64
+    with mpmath.workdps(50):  # log x + x - log(1 - x) - (1 - x) = -top, x the smaller, by x = exp(u)
+        gap = mpmath.mpf(top)
+        u = mpmath.findroot(lambda u: u + 2 * mpmath.exp(u) - mpmath.log1p(-mpmath.exp(u)) - 1 + gap, -gap)
+        smaller = float(mpmath.exp(u)) if u > -740 else 0.0
+    np.testing.assert_allclose(p, [1 - smaller, smaller], rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("target", [None, "numpy"])
+def test_lambert_w_next_to_its_branch_point(target):
+    """h' = t log t - t falls to -1 at 1, where the argument of W is -1/e and W has a slope without bound."""
+    reg = fysym.compile("t**2*log(t)/2 - 3*t**2/4", domain="cube")
+    p = [mpmath.mpf(1) - mpmath.mpf(10) ** -k for k in (1, 3, 6)] + [mpmath.mpf(10) ** -k for k in (1, 5, 12)]
+    with mpmath.workdps(50):
+        theta = [float(x - x * mpmath.log(x)) for x in p]
+        truth = [mpmath.findroot(lambda x, s=s: x - x * mpmath.log(x) - s, x) for x, s in zip(p, theta, strict=True)]
+    np.testing.assert_allclose(reg.predict(theta, target=target), [float(x) for x in truth], rtol=1e-9, atol=0)
+    np.testing.assert_allclose(reg.predict(theta[3:], target=target), [float(x) for x in truth[3:]], rtol=1e-13, atol=0)
 
 
 def test_fractional_power_of_a_negative():
@@ -205,14 +229,21 @@ def test_near_singular_parameters():
     np.testing.assert_allclose(p, [0.75, 0.25], atol=1e-13, rtol=0)
 
 
-def test_large_scores_do_not_slow_the_threshold_down():
+def test_large_scores_need_no_more_steps_for_the_threshold(monkeypatch):
     """A stop on the absolute width of the bracket would run many more passes when scores are large."""
     reg = fysym.compile("t*(1-t) + sin(pi*t)/pi")
     theta = np.random.default_rng(0).normal(size=(200, 50))
-    reg.predict(theta)
-    seconds = []
+    functions = reg._module.F
+    inverse, calls = functions.inverse, []
+
+    def counted(*given):
+        calls.append(1)
+        return inverse(*given)
+
+    monkeypatch.setattr(functions, "inverse", counted)
+    counts = []
     for shift in (0.0, 1e8):
-        start = time.perf_counter()
-        reg.predict(theta + shift)
-        seconds.append(time.perf_counter() - start)
-    assert seconds[1] < 5 * seconds[0] + 0.05
+        calls.clear()
+        reg.predict(theta + shift, target="numpy")
+        counts.append(len(calls))
+    assert 0 < counts[1] <= counts[0] + 2 and counts[0] < 51
