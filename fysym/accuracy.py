@@ -21,6 +21,11 @@ TINY = {
 SHARES = ((1, 1), (3, 1), (1, 2, 5), (4, 3, 2, 1), (70, 20, 9, 1), (1,) * 7, (997, 1, 1, 1), (40, 30, 20, 6, 3, 1))
 # Rows with a larger total, which need as many classes, take too long to be built.
 MOST_TOTAL = 1000
+# Scores such as people have, whatever the slopes of h are.
+PLAIN = (1.0, 0.5, -1.0, 0.25)
+EPS = 2.0**-52
+# Slopes that are larger than this many times the rise to 1/2 leave few digits to it.
+LARGE = 1e6
 # Relative errors are stated for probabilities above this, where the scores determine them that well.
 SMALL = 1e-12
 
@@ -136,6 +141,8 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
                 found.append(_row(reference, moved, exact))
     first = references[20, 20]
     margin = dtype(float(first.high - first.low))
+    if domain.total == 1:
+        found.append(_row(first, list(map(dtype, PLAIN)), None))
     if np.isfinite(margin) and domain.total == 1:
         for gap in (margin, np.nextafter(margin, dtype(0)), margin * dtype(0.999)):
             found.append(_row(first, [gap, dtype(0), dtype(0)], None))
@@ -145,8 +152,7 @@ def rows(derivation: Any, dtype: Any) -> list[Row]:
 def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
     """Scores, their true prediction, and how far from it code may be: what an emitted module checks itself with."""
     found: list[tuple[list[float], list[float], float]] = []
-    anchor, rise = derivation.program.ends["anchor"], derivation.program.rise
-    digits_of_rises = 0.0 if rise is None or not np.isfinite(rise.ulps) else 4 * np.finfo(float).eps * rise.ulps
+    anchor = derivation.program.ends["anchor"]
     if (derivation.entropy.domain.total or 0) > MOST_TOTAL:
         return found
     reference = Reference(derivation.entropy, derivation.theory)
@@ -159,16 +165,21 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
             continue
         rises = [float(reference.slope(t) - anchor) for t in p]
         rounding = float(np.spacing(np.abs([*theta, *rises])).max())  # of scores, and of what code makes of them
-        allowed = max(1e-12, 4 * rounding / flattest, digits_of_rises)
+        allowed = max(1e-12, 4 * rounding / flattest)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
+    if derivation.entropy.domain.bounded and (derivation.entropy.domain.total or 0) < len(PLAIN):
+        p, _ = reference.solve(PLAIN)
+        flattest = float(min((reference.curvature(t) for t in p if 0 < t < 1), default=1.0))
+        if flattest > 0:
+            found.append((list(PLAIN), [float(t) for t in p], max(1e-12, 4 * EPS / flattest)))
     return found
 
 
 def common(program: Any) -> float:
     """What all scores may be less by, where there is a total and slopes are large but for a small part."""
-    anchor = program.ends["anchor"]
-    return 0.0 if anchor == program.ends["slope_low"] else float(anchor)
+    anchor, small = program.ends["anchor"], abs(program.ends["anchor"]) <= LARGE * abs(program.ends["rise_middle"])
+    return 0.0 if program.domain.total is None or (anchor == program.ends["slope_low"] and small) else float(anchor)
 
 
 def placed(p: list[Any], domain: Any, larger: int = 3) -> list[Any]:

@@ -30,6 +30,10 @@ EPS = 2.0**-52
 # A form is taken at once below GOOD ulps; a closed-form inverse above POOR ulps is not used at all.
 GOOD = 16.0
 POOR = 200.0
+# Between forms that lose digits, those that lose less than this where the function is of ordinary size come first.
+FAIR = 1000.0
+# Parts of h of a higher degree are not searched for places where they change fast.
+MOST_DEGREE = 6
 # Scores are measured from the cut-off when it is not farther than this many times the rise from 1/4 to 3/4.
 NEAR = 32.0
 NEXT_TO_ONE = sympy.Rational(1, 2**53)  # the distance of the largest double below 1 from it
@@ -49,12 +53,16 @@ UPPER = tuple(1.0 - x for x in GRID if x > 1e-16) + (0.55, 0.63, 0.72, 0.81)
 
 @dataclass(frozen=True)
 class Scalar:
-    """A function of one number in the form that is emitted, with its worst measured error in ulps and where."""
+    """A function of one number in the form that is emitted, with its worst measured error in ulps and where.
+
+    `coarse` is the worst error in ulps of its ordinary size, where it is smaller than that.
+    """
 
     expr: sympy.Expr
     argument: sympy.Symbol
     ulps: float
     at: float
+    coarse: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -109,11 +117,12 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     t = entropy.t
     e = sympy.Symbol("e", positive=True)
     bounded = entropy.domain.bounded
-    places = GRID + UPPER if bounded else _far_and_near(entropy)
+    bends = _bends(entropy)
+    places = (GRID + UPPER if bounded else _far_and_near(entropy)) + bends
     ends = _ends(entropy, theory)
     anchor = S.Zero if ends["anchor"] == 0.0 else -theory.value("slope_at_0")
     if ends["anchor"] not in (0.0, ends["slope_low"]):
-        anchor = _middle_slope(entropy)
+        anchor = _exact_slope(entropy, S.Half)
     value = entropy.whole(lambda h: -h)
     slope = entropy.whole(lambda h: -sympy.diff(h, t))
     rise = entropy.whole(lambda h: -sympy.diff(h, t) - anchor)
@@ -135,7 +144,7 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
 
     def mirrored(expr: sympy.Expr, derivative: sympy.Expr, direct: Scalar) -> Scalar:
         """The function of e = 1 - t; where no form of it keeps its digits, `direct` up to the last t before 1."""
-        found = _choose(expr.subs(t, 1 - e), e, derivative.subs(t, 1 - e), GRID, deadline)
+        found = _choose(expr.subs(t, 1 - e), e, derivative.subs(t, 1 - e), (*GRID, *(1.0 - x for x in bends)), deadline)
         if found.ulps <= POOR or not direct.ulps <= POOR:
             return found
         form = direct.expr.args[-1].expr if isinstance(direct.expr, sympy.Piecewise) else direct.expr  # next to 1
@@ -176,13 +185,13 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
     curvature = theory.value("curvature_at_1")
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
     lowest, highest = (-theory.value(name) for name in domain.facts("slope"))
-    quarter, half, three_quarters = (_slope_at(entropy, sympy.Rational(k, 4), S.Zero) for k in (1, 2, 3))
+    quarter, middle = (_exact_slope(entropy, sympy.Rational(1, k)) for k in (4, 2))
     anchor = S.Zero
-    width = NEAR * (three_quarters - quarter)
+    width = NEAR * _slope_at(entropy, sympy.Rational(3, 4), quarter)
     if math.isfinite(found["slope_low"]) and _slope_at(entropy, sympy.Rational(1, 4), lowest) <= width:
         anchor = lowest
-    elif domain.total is not None and abs(half) > width and _double(highest - _middle_slope(entropy)) > 0.0:
-        anchor = _middle_slope(entropy)
+    elif domain.total is not None and abs(_double(middle)) > width and _double(highest - middle) > 0.0:
+        anchor = middle
     found["anchor"] = _double(anchor)
     found["rise_high"] = _double(highest - anchor)
     found["rise_middle"] = _slope_at(entropy, S.Zero if domain.low < 0 else S.Half, anchor)
@@ -195,8 +204,28 @@ def _far_and_near(entropy: Entropy) -> tuple[float, ...]:
     return upper if entropy.domain.low == 0 else (*(-x for x in upper), *upper)
 
 
-def _middle_slope(entropy: Entropy) -> sympy.Expr:
-    return -_piece(entropy, S.Half).slope(entropy.t, S.Half)
+def _bends(entropy: Entropy) -> tuple[float, ...]:
+    """Places inside the interval around which h may change fast: where a polynomial in it is 0 or 1, or nearly is."""
+    t, found = entropy.t, set()
+    parts = {
+        part
+        for piece in entropy.pieces
+        for node in sympy.preorder_traversal(piece.expr)
+        for part in node.args
+        if node.is_Pow or node.is_Function
+        if part.has(t) and part.is_polynomial(t) and sympy.degree(part, t) <= MOST_DEGREE
+    }
+    for polynomial in (sympy.Poly(part - level, t) for part in parts for level in (0, 1, -1)):
+        with contextlib.suppress(Exception):  # roots that are multiple, or far apart, may not be found
+            for root in map(complex, polynomial.nroots()):
+                found |= {root.real + k * abs(root.imag) for k in (-1, 0, 1)}
+    low, high = entropy.domain.low, entropy.domain.high
+    return tuple(sorted(x for x in found if low < x < high and x != 0.0))
+
+
+def _exact_slope(entropy: Entropy, t: sympy.Rational) -> sympy.Expr:
+    """g'(t)."""
+    return -_piece(entropy, t).slope(entropy.t, t)
 
 
 def _slope_at(entropy: Entropy, t: sympy.Rational, anchor: sympy.Expr) -> float:
@@ -259,6 +288,8 @@ class _Best:
     def __init__(self, argument: sympy.Symbol, points: Sequence[float], truths: Sequence[Any], scales: Sequence[Any]):
         self.argument, self.points, self.truths = argument, points, truths
         self.units = [EPS * scale for scale in scales]
+        ordinary = sorted(self.units)[len(self.units) // 2] if self.units else 0.0
+        self.coarse = [max(unit, ordinary) for unit in self.units]
         self.found: Scalar | None = None
 
     def look(self, forms: Iterable[sympy.Expr], exact: bool = True) -> None:
@@ -267,12 +298,16 @@ class _Best:
             return
         for form in forms:
             try:
-                ulps, at = worst_error(compiled(form, self.argument), self.points, self.truths, self.units)
+                code = compiled(form, self.argument)
+                ulps, at = worst_error(code, self.points, self.truths, self.units)
+                coarse = ulps if ulps <= FAIR else worst_error(code, self.points, self.truths, self.coarse)[0]
             except Exception:  # no code is known for it, or its numbers are beyond Python
-                ulps, at = np.inf, 0.0
+                ulps, at, coarse = np.inf, 0.0, np.inf
             best = self.found
-            if best is None or (ulps < 0.5 * best.ulps and (exact or ulps <= POOR)):
-                self.found = Scalar(form, self.argument, ulps, at)
+            level, least = (max(x, FAIR) for x in (coarse, np.inf if best is None else best.coarse))
+            better = 2 * level < least or (level <= least and 2 * ulps < (np.inf if best is None else best.ulps))
+            if best is None or (better and (exact or ulps <= POOR or coarse <= GOOD)):
+                self.found = Scalar(form, self.argument, ulps, at, coarse)
             if ulps <= GOOD:
                 break
 

@@ -386,7 +386,12 @@ class Regularizer(Methods):
                 "of h whose parts are no larger than h"
             )
         for theta, expected, allowed in module.CHECKS:
-            p = module.predict(theta).tolist()
+            try:
+                p = module.predict(theta).tolist()
+            except ArithmeticError as error:
+                raise UndecidedError(
+                    f"the generated code is not used: it fails for the scores {theta} ({error})"
+                ) from None
             if not all(abs(got - exact) <= allowed for got, exact in zip(p, expected, strict=True)):
                 raise UndecidedError(
                     f"the generated code is not used: for the scores {theta} it predicts {p}, and the truth is "

@@ -129,6 +129,25 @@ def test_code_that_fails_its_check_is_not_used() -> None:
         fysym.Regularizer(broken, None, lambda entropy, values: reg).predict([0.3, 0.0, 0.1])
 
 
+def test_code_that_stops_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("float division by zero")
+
+    reg = fysym.compile("t*(1-t) + 0")
+    loaded = SimpleNamespace(CHECKS=[([1.0, 0.0], [0.5, 0.5], 1e-12)], predict=broken)
+    monkeypatch.setattr("fysym.emit.numpy.load", lambda *_: loaded)
+    with pytest.raises(fysym.UndecidedError, match="it fails for the scores"):
+        reg.predict([0.3, 0.0, 0.1])
+
+
+def test_scores_of_ordinary_size_are_always_checked() -> None:
+    """Even where the slopes of h are so large that scores at the cut-off determine nothing."""
+    for h in ("-exp(180*t)", "-sqrt((t-1/3)**2 + 1/10**16)", "t*(1-t)/2"):
+        derivation = fysym.compile(h).derivation
+        assert [1.0, 0.5, -1.0, 0.25] in [theta for theta, _, _ in accuracy.checks(derivation)]
+        assert all(allowed < 1e-3 for _, _, allowed in accuracy.checks(derivation))
+
+
 def test_a_family_must_be_bound() -> None:
     with pytest.raises(fysym.ParameterError, match="bind"):
         fysym.catalog["tsallis"].accuracy()

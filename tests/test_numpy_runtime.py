@@ -649,3 +649,37 @@ def test_near_singular_logarithms_keep_their_digits():
                 str(c)
             )
         assert abs(family.bind(c=c).entropy([0.5, 0.5]) / float(exact) - 1) < 1e-12
+
+
+# -h' by hand: slopes that end at 0, span a hundred orders of magnitude, or turn in a tiny stretch.
+STEEP = {
+    "log(t) - t": lambda t: 1 - 1 / t,
+    "-1/t - t": lambda t: 1 - 1 / t**2,
+    "-(1-t)**2/t": lambda t: 1 - 1 / t**2,
+    "-exp(180*t)": lambda t: 180 * mpmath.exp(180 * t),
+    "-exp(90*t) - t": lambda t: 90 * mpmath.exp(90 * t),
+    "-sqrt((t - 1/3)**2 + 1/10**16)": lambda t: (
+        (t - mpmath.mpf(1) / 3) / mpmath.sqrt((t - mpmath.mpf(1) / 3) ** 2 + mpmath.mpf(10) ** -16)
+    ),
+    "-sqrt((t - 2/5)**2 + 1/10**7) - t**2/10": lambda t: (
+        (t - mpmath.mpf(2) / 5) / mpmath.sqrt((t - mpmath.mpf(2) / 5) ** 2 + mpmath.mpf(10) ** -7) + t / 5
+    ),
+}
+
+
+@pytest.mark.parametrize("target", [None, "numpy"])
+@pytest.mark.parametrize("h", STEEP)
+def test_slopes_of_any_size_and_shape(h: str, target: str | None) -> None:
+    """p is right to 1e-11 where some tau lies between theta_j + h'(p_j) at both ends of that range, for all j."""
+    reg, slope = fysym.compile(h), STEEP[h]
+    for theta in ([1.0, 0.5, -1.0, 0.25], [10.0, 0.0, 0.0], [0.125, 0.0]):
+        p = reg.predict(theta, target=target)
+        assert abs(math.fsum(p) - 1) < 4e-16 * len(p)
+        with mpmath.workdps(120):
+            low, high = [], []
+            for score, x in zip(theta, map(mpmath.mpf, p), strict=True):
+                reach = x * mpmath.mpf(10) ** -11 + mpmath.mpf(10) ** -15
+                low.append(score - slope(min(x + reach, 1 - mpmath.mpf(10) ** -60)))
+                if x > reach:
+                    high.append(score - slope(x - reach))
+            assert max(low) <= min(high), (theta, p)

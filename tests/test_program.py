@@ -91,3 +91,24 @@ def test_an_undetermined_slope_cannot_be_lowered() -> None:
     open_theory = dataclasses.replace(theory, facts=facts, undetermined={"slope_at_1": "undetermined: by hand"})
     with pytest.raises(fysym.UndecidedError, match="slope at 1 is undetermined: by hand"):
         lowering._ends(reg.derivation.entropy, open_theory)
+
+
+def test_forms_are_measured_where_h_bends() -> None:
+    """The square root has its bend of width 1e-6 around 1/3, far from all points that are always looked at."""
+    reg = fysym.compile("-sqrt((t-1/3)**2 + 1/10**12)")
+    bends = lowering._bends(reg.derivation.entropy)
+    for place in (1 / 3, 1 / 3 - 1e-6, 1 / 3 + 1e-6):
+        assert min(abs(x - place) for x in bends) < 1e-9
+    assert reg.derivation.program.rise.coarse <= lowering.GOOD
+
+
+def test_forms_that_lose_digits_everywhere_come_last() -> None:
+    """Of two forms that have no digits next to 0, the one that keeps them elsewhere is taken."""
+    t = sympy.Symbol("t", positive=True)
+    places = (1e-20, 0.25, 0.5, 0.75)
+    best = lowering._Best(t, places, list(places), list(places))
+    best.look([t + t * sympy.Rational(1, 10**6) * (1 - sympy.Rational(1, 10**9))])
+    best.look([t + sympy.Rational(1, 10**17)])
+    assert best.found.expr == t + sympy.Rational(1, 10**17) and best.found.coarse <= 1
+    best.look([t])
+    assert best.found.expr == t

@@ -393,7 +393,7 @@ def climb(f: Any, rows: Rows, at: Any) -> tuple[Any, Any, Any]:
     cut = f.slope_low - f.anchor
     least = 4 * EPS * f.rise_high
     last = max(shortest_step(f), least)
-    rate = 0.5 * (1.0 + f.curvature_high / f.rise_high)
+    rate = 0.5 * (1.0 + power(f))
     u, live = at.copy(), np.ones(len(at), bool)
     for _ in range(16):
         r = rows.x - rows.spread(u)
@@ -435,7 +435,7 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
     steep = np.zeros(len(u), bool)
     todo, left, width = np.arange(len(u)), rows, high - low
     logarithmic = not has_margin(f)
-    power = f.curvature_high / f.rise_high if f.newton else 1.0
+    exponent = power(f) if f.newton else 1.0
     arrived, crept, short = np.zeros(len(u), bool), np.zeros(len(u), bool), shortest_step(f)
     for iteration in range(200):
         over, scale, total, _, _ = excess(f, left, at)
@@ -449,8 +449,8 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
         low, high = np.where(above & ~done, at, low), np.where(above | done, high, at)
         if logarithmic:  # where q is all but exponential, the logarithm of the sum is all but a line
             step = np.where(above & (over < 1e300), np.log1p(over) * (1.0 + over) / total, step)
-        elif 0.0 < power < 1.0:  # where it is all but a power, that root of the sum is
-            step = np.where(above, np.expm1(-power * np.log1p(over)) * (1.0 + over) / (-power * total), step)
+        elif 0.0 < exponent < 1.0:  # where it is all but a power, that root of the sum is
+            step = np.where(above, np.expm1(-exponent * np.log1p(over)) * (1.0 + over) / (-exponent * total), step)
         if (tiny & ~done).any():  # no sign of a root where q is steep: creep past it, or halve if that is not far
             step = np.where(tiny, np.copysign(1.5 * EPS * at, over), step)
         following = at + np.where(usable, step, np.inf)
@@ -474,6 +474,11 @@ def newton(f: Any, rows: Rows, low: Any, high: Any, at: Any) -> tuple[Any, Any]:
                 a[go_on] for a in (todo, at, low, high, width, arrived, crept)
             )
     return u, settle(f, rows, u, lows, highs, steep)
+
+
+def power(f: Any) -> float:
+    """The exponent of the rise as a function of p next to p = 1, where it is all but a power; 0 where it is not."""
+    return float(f.curvature_high / f.rise_high) if 0.0 < f.rise_high < np.inf else 0.0
 
 
 def shortest_step(f: Any) -> float:
