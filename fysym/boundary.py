@@ -24,7 +24,9 @@ Point = dict[sympy.Symbol, sympy.Expr]
 # Distances of about 10^-k to the end at which a claimed limit is compared with values of the function.
 NEAR = (3, 10, 20, 40, 80)
 ODD = 0.9175  # times that: at 10^k itself cos(pi/e) is 1 every time
-# Used beyond those where only powers and logarithms occur: t^(1e-9) is still 0.99 at 10^-1000.
+# Used where those do not settle it: next to 10^-100, t/(t + 10^-100) is 1 at all of them.
+FARTHER = (80, 160, 320, 640, 1280)
+# Used beyond NEAR where only powers and logarithms occur: t^(1e-9) is still 0.99 at 10^-1000.
 FAR = (300, 1000, 10**4, 10**6, 10**8, 10**10, 10**12, 10**14)
 
 
@@ -46,6 +48,7 @@ def end_limit(
     """
     e = sympy.Dummy("e", positive=True)
     near, place = near_end(_clear_parameters(f, t), t, end, e), PLACES[end]
+    rejected = set()
     for attempt in (_by_substitution, _by_powers, _by_lambert, _by_terms, _by_limit):
         try:
             value = deadline.run(attempt, near, e, share=0.15)
@@ -55,11 +58,17 @@ def end_limit(
             continue
         if value is sympy.nan:
             break
-        if value is not None and _agrees(near, e, value, points, deadline):
+        if value is None or value in rejected:
+            continue
+        if _agrees(near, e, value, points, deadline):
             return Limit(value, "proved", f"exact limit as {place}, agrees with values at high precision")
+        if attempt == _by_substitution and _is_continuous(near, e, deadline):
+            return Limit(value, "proved", f"exact limit as {place}, where every part is continuous")
+        rejected.add(value)
     if points == ({},) or list(points) == [{}]:
         estimate = _estimate(near, e, deadline)
-        if estimate is not None:
+        # Where an exact limit is finite, values that grow as far as one looks are no proof that it is wrong.
+        if estimate is not None and not (estimate.is_infinite and any(value.is_finite for value in rejected)):
             return Limit(estimate, "sampled", f"estimated from values at high precision as {place}")
     return Limit(None, "sampled", f"the limit as {place} could not be determined")
 
@@ -97,6 +106,38 @@ def _by_substitution(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
     """f at e = 0, when plain substitution makes sense there."""
     value = f.subs(e, 0)
     return value if _usable(value) else None
+
+
+# Continuous wherever their argument is.
+ENTIRE = (
+    sympy.exp, sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh, sympy.atan, sympy.asinh, sympy.erf, sympy.erfc,
+)  # fmt: skip
+
+
+def _is_continuous(f: sympy.Expr, e: sympy.Symbol, deadline: Deadline) -> bool:
+    """Is f made of parts each of which is continuous, from the right, at what it is given at e = 0?
+
+    Then its value there is its limit, however close to 0 one must come to see it.
+    """
+
+    def fine(node: sympy.Expr) -> bool:
+        if not node.has(e) or node == e or node.func in (sympy.Add, sympy.Mul) or isinstance(node, ENTIRE):
+            return node != sympy.I
+        if not (node.is_Pow or isinstance(node, sympy.log)):
+            return False
+        base, exponent = node.as_base_exp() if node.is_Pow else (node.args[0], sympy.S.NegativeOne)
+        value = base.subs(e, 0)
+        sign = _sign(value, e) or truth.sign(value)
+        if sign == 1 or (exponent.is_Integer and exponent.is_nonnegative):
+            return True
+        if sign == -1 or exponent.has(e):
+            return bool(sign == -1 and exponent.is_Integer and node.is_Pow)
+        return bool(value.is_zero and base.is_nonnegative and exponent.is_positive)
+
+    try:
+        return deadline.run(lambda: all(fine(node) for node in sympy.preorder_traversal(f)), share=0.1)
+    except Exception:  # also StepTimeout: then it is not known
+        return False
 
 
 def _by_powers(f: sympy.Expr, e: sympy.Symbol) -> sympy.Expr | None:
@@ -229,19 +270,22 @@ def _agrees(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, points: Sequence[
 
 def _agrees_at(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr, point: Point) -> bool:
     """Do values of f at shrinking distances approach the claimed limit?"""
-    ladder = _ladder(truth.substituted(f, point), e)
+    f, value = truth.substituted(f, point), truth.substituted(value, point)
+    ladder = _ladder(f, e)
     if len(ladder) < 3:
         return False
-    value = truth.substituted(value, point)
+    # Logarithms are slow: beside large terms that go to 0 their growth shows only at smaller distances.
+    return _tends_to(ladder, value) or _tends_to(_values(f, e, FARTHER), value)
+
+
+def _tends_to(values: list[Any], value: sympy.Expr) -> bool:
+    if len(values) < 3:
+        return False
     if value.is_infinite:
         sign = 1 if value == sympy.oo else -1
-        if _diverges([sign * v for v in ladder]):
-            return True
-        # Logarithms are slow: beside large terms that go to 0 their growth shows only at smaller distances.
-        ctx, g = truth.context(), truth.substituted(f, point)
-        return _diverges([sign * truth.evaluate_reliably(g, {e: ODD / ctx.mpf(10) ** k}) for k in (80, 160, 320)])
+        return _diverges([sign * v for v in values])
     limit = truth.evaluate_reliably(value, {})
-    return _approaches([abs(v - limit) for v in ladder], max(1.0, abs(limit)))
+    return _approaches([abs(v - limit) for v in values], max(1.0, abs(limit)))
 
 
 def _diverges(values: list[Any]) -> bool:
@@ -261,9 +305,7 @@ def _approaches(errors: list[Any], scale: Any) -> bool:
 def _ladder(f: sympy.Expr, e: sympy.Symbol) -> list[Any]:
     """Values of f at distances of about 10^-k that two precisions agree on, from far to near."""
     ctx = truth.context()
-    values = []
-    for k in NEAR:
-        values.append(truth.evaluate_reliably(f, {e: ODD / ctx.mpf(10) ** k}))
+    values = _values(f, e, NEAR)
     g = f if is_awkward(f) else sympy.expand(f)
     for k in FAR if _is_gentle(g, e) else ():
         tiny = ODD / ctx.mpf(10) ** k
@@ -271,6 +313,13 @@ def _ladder(f: sympy.Expr, e: sympy.Symbol) -> list[Any]:
         if not (ctx.isfinite(fine) and abs(rough - fine) <= 1e-10 * abs(fine)):
             break
         values.append(fine)
+    return values
+
+
+def _values(f: sympy.Expr, e: sympy.Symbol, places: Sequence[int]) -> list[Any]:
+    """Values of f at distances of about 10^-k, those that are finite."""
+    ctx = truth.context()
+    values = (truth.evaluate_reliably(f, {e: ODD / ctx.mpf(10) ** k}) for k in places)
     return [v for v in values if ctx.isfinite(v)]
 
 
@@ -288,17 +337,18 @@ def _is_gentle(f: sympy.Expr, e: sympy.Symbol) -> bool:
 
 
 def _estimate(f: sympy.Expr, e: sympy.Symbol, deadline: Deadline) -> sympy.Expr | None:
-    """A numeric limit where the symbolic one failed: only when the values leave no doubt."""
+    """A numeric limit where the symbolic one failed: only when the values, the farthest too, leave no doubt."""
     try:
         ladder = deadline.run(_ladder, f, e, share=0.2)
+        far = ladder if len(ladder) > len(NEAR) else deadline.run(_values, f, e, FARTHER, share=0.2)
     except StepTimeout:
         return None
-    if len(ladder) < 5:
+    if len(ladder) < 5 or len(far) < 3:
         return None
     last = ladder[-1]
-    if abs(last - ladder[-2]) <= 1e-25 * max(1, abs(last)):
+    if max(abs(last - v) for v in (ladder[-2], far[-2], far[-1])) <= 1e-25 * max(1, abs(last)):
         return sympy.Float(str(last), 25) if abs(last) > 1e-25 else sympy.Integer(0)
     for sign in (1, -1):
-        if _diverges([sign * v for v in ladder]) and sign * last > 1e6:
+        if all(_diverges([sign * v for v in values]) and sign * values[-1] > 1e6 for values in (ladder, far)):
             return sympy.oo if sign > 0 else -sympy.oo
     return None

@@ -6,6 +6,7 @@ import pytest
 import sympy
 from sympy import E, Rational, atan, cos, erfinv, exp, log, oo, pi, sin, sqrt, tan
 
+import fysym
 from fysym import boundary, theory
 from fysym.boundary import end_limit
 from fysym.deadline import Deadline
@@ -169,3 +170,66 @@ def test_slopes_of_lambert_functions_at_infinity_and_at_the_branch_point_are_exa
     for end, value in ((0, at_0), (1, at_1)):
         limit = end_limit(sympy.diff(f, t), t, end, Deadline(10))
         assert limit.status == "proved" and (value is None or limit.value == value)
+
+
+@pytest.mark.parametrize(
+    ("f", "value"),
+    [
+        (1 / (t ** Rational(1, 10) + Rational(1, 10**9)), 10**9),
+        (1 / (t + Rational(1, 10**100)), 10**100),
+        (1 / sqrt(t + Rational(1, 10**200)), 10**100),
+        (log(t + Rational(1, 10**200)), -200 * log(10)),
+        (atan(10**90 * t), 0),
+        (t / (t + Rational(1, 10**100)), 0),
+        (t / (t - Rational(1, 10**100)), 0),
+        (exp(-1 / (t + Rational(1, 10**30))), exp(-(10**30))),
+        ((t + Rational(1, 10**90)) ** (t - 2), 10**180),
+        (sin(10**100 * t) / t, 10**100),
+        ((exp(10**100 * t) - 1) / t, 10**100),
+        (tan(10**100 * t) / t, 10**100),
+        (1 / (t**2 + B / 10**100), 10**100 / B),
+    ],
+    ids=str,
+)
+def test_an_exact_limit_that_shows_only_next_to_the_end_is_proved(f, value):
+    """From 10^-80 on outwards each looks as if it had another limit, or none."""
+    limits = [end_limit(f, t, 0, Deadline(20), POINTS if f.has(B) else ({},))]
+    if not f.has(B):
+        limits.append(end_limit(f.subs(t, 1 - t), t, 1, Deadline(20)))
+    for found in limits:
+        assert found.status == "proved" and sympy.simplify(found.value - value) == 0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [1 / E_, log(E_), (E_ - 1) ** Rational(1, 2), tan(E_), (-E_) ** Rational(1, 2), E_**E_, sin(1 / E_) * E_],
+    ids=str,
+)
+def test_only_parts_that_are_known_to_be_continuous_count_as_such(f):
+    assert not boundary._is_continuous(f, E_, Deadline(8))
+    assert not boundary._is_continuous(f + 1, E_, Deadline(8))
+    assert not boundary._is_continuous(E_ + 1, E_, Deadline(0))
+
+
+@pytest.mark.parametrize("value", [10**2000, None], ids=["finite", "none"])
+def test_growing_values_are_no_limit_where_an_exact_one_is_finite(value, monkeypatch):
+    """1/(t + 10^-2000) grows at all distances that are looked at; so does 1/t, of which nothing else is known."""
+    exact = None if value is None else sympy.Integer(value)
+    monkeypatch.setattr(boundary, "_is_continuous", lambda *_: False)
+    for name in ("_by_substitution", "_by_powers", "_by_lambert", "_by_terms", "_by_limit"):
+        monkeypatch.setattr(boundary, name, lambda *_: exact)
+    found = end_limit(1 / (t + (0 if value is None else Rational(1, value))), t, 0, Deadline(20))
+    assert (found.value, found.status) == (oo if value is None else None, "sampled")
+
+
+def test_values_that_settle_too_far_from_the_end_are_no_estimate():
+    """t/(t + 10^-100) is 1 at 10^-80 and 0 at 0."""
+    assert boundary._estimate(E_ / (E_ + Rational(1, 10**100)), E_, Deadline(20)) is None
+    assert boundary._estimate(1 / (E_ + Rational(1, 10**100)), E_, Deadline(20)) is None
+
+
+@pytest.mark.parametrize(("h", "margin"), [("t/(t + 10**-100)", 10**100), ("atan(10**90*t)", 10**90)])
+def test_an_entropy_that_is_steep_only_next_to_0_has_a_margin(h, margin):
+    reg = fysym.compile(h)
+    assert (reg.sparsity, reg.fact("margin").status) == ("full", "proved")
+    assert abs(reg.margin / margin - 1) < 1e-12
