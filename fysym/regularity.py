@@ -6,6 +6,7 @@ There it must be continuous, and its slope must drop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sympy
 from sympy import S
@@ -23,8 +24,9 @@ from .rewrite import is_awkward
 from .signs import Proof, conditions, prove_sign
 from .witness import highest, number, raise_at, refute_undefined, timed_search, violation, violations
 
-# A step at a kink that is smaller, to ten times as many digits as usual, counts as none.
+# A step at a kink that is smaller, to ten times as many digits as usual, counts as none where its sign is not known.
 TINIEST = sympy.Float("1e-300", 20)
+LEAST = sympy.Float("1e-30", 20)  # the same of a step between limits
 
 
 def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
@@ -43,21 +45,21 @@ def check_kinks(entropy: Entropy, deadline: Deadline) -> str:
                 _raise_kink(entropy, left.high, found)
             exact = step is not None and order == 1 and not entropy.parameters
             for point in entropy.points:
-                value = truth.context().nan
+                value, least, exactly = truth.context().nan, TINIEST, step
                 if step is not None:
                     value = truth.evaluate(step, {entropy.t: left.high, **point}, digits=10 * truth.DIGITS)
                 if value != value:
-                    limit = _step_of_limits(entropy, left, right, order, deadline, point)
-                    if limit is None:
+                    exactly = _step_of_limits(entropy, left, right, order, deadline, point)
+                    if exactly is None:
                         what = ("h jumps", "the slope of h rises")[order]
                         raise UndecidedError(f"could not tell whether {what} at t = {number(left.high)}")
-                    value = truth.evaluate_reliably(limit, {})
-                least = TINIEST if step is not None else 1e-30
-                if order == 0 and not abs(value) <= least:
+                    value, least = truth.evaluate_reliably(exactly, {}), LEAST
+                sign = _sign(value, least, exactly, point, deadline)
+                if order == 0 and sign != 0:
                     raise_at(entropy, left.high, point, f"h jumps at t = {number(left.high)}", "a continuous h")
-                if order == 1 and not value <= least:
+                if order == 1 and sign > 0:
                     _raise_kink(entropy, left.high, point)
-                exact = exact and value < -TINIEST
+                exact = exact and sign < 0
             status = status if exact else "sampled"
     return status
 
@@ -69,10 +71,21 @@ def check_points(entropy: Entropy, deadline: Deadline) -> str:
         if step is not None and _is_joined(entropy, (step,), 0, deadline):
             continue
         for point in entropy.points if step is not None else ():
-            if not abs(truth.evaluate(step, point, digits=10 * truth.DIGITS)) <= TINIEST:
+            value = truth.evaluate(step, point, digits=10 * truth.DIGITS)
+            if _sign(value, TINIEST, step, point, deadline) != 0:
                 raise_at(entropy, at, point, f"h jumps at the single point t = {number(at)}", "a continuous h")
         status = "sampled"
     return status
+
+
+def _sign(value: Any, least: sympy.Expr, exactly: sympy.Expr, point: Point, deadline: Deadline) -> int:
+    """The sign of a step: of its value where that is not tiny, else of the exact number; 0 also where none is known."""
+    if not abs(value) <= least:
+        return -1 if value < 0 else 1
+    try:
+        return deadline.run(lambda: truth.sign(truth.substituted(exactly, point)), share=0.03) or 0
+    except Exception:  # also StepTimeout
+        return 0
 
 
 def check_switches(entropy: Entropy, deadline: Deadline) -> tuple[str, tuple[Proof | Cover, ...]]:

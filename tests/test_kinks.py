@@ -310,3 +310,34 @@ def test_pieces_meet_at_exact_zeros_of_roots_of_t(h, crossing):
     assert left.high == right.low and left.steady == right.steady == ()
     with mpmath.workdps(40):
         assert abs(crossing(mpmath.mpf(str(sympy.N(left.high, 40))))) < 1e-35
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "-t**2 + 10**-301*Abs(t - 1/3)",
+        "-t**2 + 10**-900*Abs(exp(t) - 2)",
+        "-t**2 + sqrt(2)*10**-400*Max(0, t - 1/3)",
+        "-t*(t + a) + a*10**-400*Abs(t - 1/3)",
+    ],
+)
+def test_a_slope_that_rises_is_refuted_however_little_it_does(h):
+    with pytest.raises(NotConcaveError, match="the slope of h rises at its kink"):
+        fysym.compile(h, params={"a": "a > 0"} if "a)" in h else None)
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        "-t**2 if t < 1/3 else 10**-301 - t**2",
+        "-t**2 if t < 1/3 or t > 1/3 else -1/9 + 10**-301",
+        "t*(1-t) + 10**-400*sign((t-1/3)**2)",
+    ],
+)
+def test_a_jump_is_refuted_however_small_it_is(h):
+    with pytest.raises(NotConcaveError, match="h jumps at"):
+        fysym.compile(h)
+
+
+def test_a_slope_that_drops_is_proved_however_little_it_does():
+    assert fysym.compile("-t**2 - 10**-301*Abs(t - 1/3)").fact("strictly_concave").status == "proved"
