@@ -13,7 +13,7 @@ from . import smoothness, truth
 from .boundary import Limit, end_limit
 from .concavity import Verdict
 from .deadline import Deadline, simplified
-from .entropy import Entropy
+from .entropy import Entropy, Parameter
 from .errors import UnsupportedError
 from .facts import Fact, Theory
 from .kinks import derivative
@@ -68,22 +68,48 @@ def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, dead
         end = ", ".join(f"{name} = {value}" for name, value in face.items())
         bound = entropy.at_face(face, deadline)
         member = derive(bound, end_slopes(bound, deadline), own, deadline)
-        values = {p.symbol: face[p.name] for p in entropy.parameters if p.name in face}
         for name in list(theory.facts)[1:]:  # the first, concavity, is decided at the ends, too
-            if not _continues(theory.value(name), member.value(name), values):
+            same = _continues(theory.value(name), member.value(name), entropy, face, deadline)
+            if not same:
                 del theory.facts[name]
-                theory.leave(name, f"it is different at {end}", entropy.parameters)
+                why = f"it is different at {end}" if same is False else f"its limit at {end} is not known"
+                theory.leave(name, why, entropy.parameters)
     return theory
 
 
-def _continues(value: Any, at_face: Any, values: dict[sympy.Symbol, sympy.Expr]) -> bool:
-    """Does the value of a fact inside the range go over into the one at its end?"""
+def _continues(
+    value: Any, at_face: Any, entropy: Entropy, face: dict[str, sympy.Expr], deadline: Deadline
+) -> bool | None:
+    """Does the value of a fact inside the range go over into the one at a face of it? None where that is not known."""
     if not isinstance(value, sympy.Expr) or not isinstance(at_face, sympy.Expr):
         return bool(value == at_face) or (value in ("convex", "concave") and at_face == "affine")
-    moved = value.subs(values)
-    if moved.has(S.ComplexInfinity, S.NaN) or moved.is_infinite:
-        return bool(at_face.is_infinite)
-    return truth.sign(moved - at_face) == 0 or simplified(moved - at_face) == 0
+    [p] = (p for p in entropy.parameters if p.name in face)
+    at = face[p.name]
+    moved = value.subs(p.symbol, at)
+    if moved.has(S.NaN, S.ComplexInfinity) or (moved.has(S.Infinity, -S.Infinity) and moved != value):
+        sides = [side for side, end in ((1, p.range.high), (-1, p.range.low)) if at != end]
+        found = [_tends_to(value, at_face, entropy, p, at + side * _STEP, deadline) for side in sides]
+        return False if False in found else None if None in found else True
+    return _is_same(moved, at_face)
+
+
+_STEP = sympy.Dummy("e", positive=True)
+
+
+def _tends_to(
+    value: sympy.Expr, at_face: sympy.Expr, entropy: Entropy, p: Parameter, near: sympy.Expr, deadline: Deadline
+) -> bool | None:
+    """Does the value of a fact tend to the one at a face, as a parameter comes from one side, by a step e -> 0+?"""
+    points = [{b: number for b, number in point.items() if b != p.coordinate} for point in entropy.points[:3]]
+    moved = entropy.opened(value.xreplace({p.symbol: near}))
+    limit = end_limit(moved, _STEP, 0, deadline, points if points[0] else ({},))
+    if limit.value is None or limit.status != "proved":
+        return None
+    return _is_same(limit.value, entropy.opened(at_face))
+
+
+def _is_same(one: sympy.Expr, other: sympy.Expr) -> bool:
+    return bool(one == other or truth.sign(one - other) == 0 or simplified(one - other) == 0)
 
 
 def _derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:

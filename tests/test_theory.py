@@ -13,7 +13,7 @@ from fysym import theory
 from fysym.boundary import Limit
 from fysym.concavity import decide
 from fysym.deadline import Deadline
-from fysym.entropy import VARIABLE, read
+from fysym.entropy import read
 from fysym.facts import Fact, Theory
 
 R = Rational
@@ -195,20 +195,77 @@ def test_what_differs_at_a_closed_end_is_undetermined():
         assert "it is different at c = 0; declare a narrower range" in found.undetermined[name]
 
 
+C = sympy.Symbol("c", real=True)
+
+
 @pytest.mark.parametrize(
     ("value", "at_face", "same"),
     [
         ("full", "full", True),
         ("full", "dense", False),
         (True, None, False),
-        (VARIABLE + 1, sympy.Integer(2), True),
-        (VARIABLE + 1, sympy.Integer(3), False),
-        (1 / (VARIABLE - 1), oo, True),
-        (1 / (VARIABLE - 1), sympy.Integer(5), False),
+        (C + 1, sympy.Integer(2), True),
+        (C + 1, sympy.Integer(3), False),
+        (oo, oo, True),
+        (oo, sympy.Integer(5), False),
+        (1 / (C - 1), oo, True),
+        (1 / (C - 1), sympy.Integer(5), False),
+        (1 / (1 - C), oo, False),
+        (log(C - 1), oo, False),
+        (log(C - 1), -oo, True),
+        (log(C) / (C - 1), sympy.Integer(1), True),
+        (log(C) / (C - 1), sympy.Integer(2), False),
+        (sympy.sin(1 / (C - 1)), sympy.Integer(0), None),
     ],
 )
 def test_a_fact_goes_over_into_the_one_at_an_end(value, at_face, same):
-    assert theory._continues(value, at_face, {VARIABLE: sympy.Integer(1)}) is same
+    """A formula that is no number at the end tends to it, from inside the range, or it does not hold there."""
+    entropy = read("-t**2*(c + 1)", {"c": "1 <= c <= 3"}, Deadline(20))
+    assert {p.symbol for p in entropy.parameters} == {sympy.Symbol("c", positive=True)}
+    value = value.subs(C, entropy.parameters[0].symbol) if isinstance(value, sympy.Expr) else value
+    assert theory._continues(value, at_face, entropy, {"c": sympy.Integer(1)}, Deadline(20)) is same
+
+
+@pytest.mark.parametrize(
+    ("value", "at_face", "same"),
+    [
+        (sympy.sin(C) / C, 1, True),
+        (C / abs(C), 1, False),
+        (C / abs(C), -1, False),
+        (C / C**2, oo, False),
+        (C**-2, oo, True),
+    ],
+    ids=str,
+)
+def test_a_fact_tends_from_both_sides_to_that_of_a_member_inside_the_range(value, at_face, same):
+    entropy = read("-t**2*(c + 2)", {"c": "-1 < c < 1"}, Deadline(20))
+    assert theory._continues(value, sympy.sympify(at_face), entropy, {"c": sympy.Integer(0)}, Deadline(20)) is same
+
+
+@pytest.mark.parametrize(
+    ("h", "params", "at", "margin", "there"),
+    [
+        ("-cosh(c*t)/c**2", {"c": "0 <= c < 10"}, {"c": 0}, "sinh(c)/c", 1),
+        ("(1 - exp(-c*t))/c**2", {"c": "-1 <= c <= 5"}, {"c": 0}, "(1 - exp(-c))/c", 1),
+        ("-(exp(c*t) - c*t)*w/c**2", {"c": "0 <= c < 2", "w": "w > 0"}, {"c": 0, "w": 3}, "w*(exp(c) - 1)/c", 3),
+    ],
+)
+def test_a_fact_that_has_a_limit_at_an_end_of_the_range_is_kept(h, params, at, margin, there):
+    family = fysym.compile(h, params=params, deadline=30)
+    expected = sympy.sympify(margin)
+    assert sympy.simplify(family.margin - expected) == 0 and family.fact("margin").status == "proved"
+    member = family.bind(**at)
+    assert member.margin == there and None not in family.slopes
+    for c in (R(1, 10**9), R(1, 2)):
+        values = {name: c if name == "c" else value for name, value in at.items()}
+        assert sympy.N(family.bind(**values).margin - expected.subs(values), 20, maxn=500) == 0
+
+
+def test_a_limit_that_is_not_known_at_an_end_of_the_range_leaves_the_fact_open(monkeypatch):
+    monkeypatch.setattr(theory, "_tends_to", lambda *_: None)
+    family = fysym.compile("-cosh(c*t)/c**2", params={"c": "0 <= c < 10"})
+    assert family.margin is None
+    assert "its limit at c = 0 is not known" in family.derivation.theory.undetermined["margin"]
 
 
 @pytest.mark.parametrize(
