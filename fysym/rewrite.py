@@ -84,6 +84,7 @@ def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
         lambda e: e,
         large_powers,
         power_differences,
+        lambda e: e if is_awkward(e) else _terms_cancelled(e),
         lambda e: power_differences(sympy.expand(e)) if not has_large_power(e) else e,
         _bounded,
         lambda e: _vanishing(e, x),
@@ -199,6 +200,21 @@ def _apart(log: sympy.Expr) -> sympy.Expr:
         else:
             terms.append(power * sympy.log(base))
     return sympy.log(constant) + sympy.Add(*terms) if constant.is_positive else log
+
+
+def _terms_cancelled(expr: sympy.Expr) -> sympy.Expr:
+    """Expanded, each term in lowest terms: next to 0 t/(2*t - t**2) is 0/0 in double precision, 1/(2 - t) is not."""
+    return sympy.Add(*map(quickly_cancelled, sympy.Add.make_args(sympy.expand(expr))))
+
+
+def _logarithmic(expr: sympy.Expr) -> sympy.Expr:
+    """atanh(u) as (log(1+u) - log(1-u))/2: atanh(1-t) is log(2-t)/2 - log(t)/2, without 1-t next to 1."""
+
+    def quotient(u: sympy.Expr) -> sympy.Expr:
+        return sympy.cancel(sympy.together((1 + u) / (1 - u)))
+
+    logs = expr.replace(lambda e: isinstance(e, sympy.atanh), lambda e: sympy.log(quotient(e.args[0])) / 2)
+    return _terms_cancelled(_split_logs(logs))
 
 
 def safe(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
@@ -339,6 +355,7 @@ _REWRITES: tuple[Callable[[sympy.Expr], sympy.Expr], ...] = (
     sympy.factor_terms,
     sympy.expand,
     lambda e: sympy.expand(_split_logs(e)),
+    _logarithmic,
     lambda e: sympy.expand(e.replace(lambda part: isinstance(part, sympy.asin), _half_arc)),
     _decaying,
     sympy.together,

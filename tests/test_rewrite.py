@@ -1,9 +1,11 @@
 """Equal forms: equal in exact arithmetic, better in floating point."""
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
 
+import fysym
 from fysym import rewrite, truth
 from fysym.program import compiled
 from fysym.rewrite import is_awkward, patched, power_differences, safe, variants
@@ -142,3 +144,33 @@ def test_a_rewrite_that_fails_is_only_not_offered(monkeypatch: pytest.MonkeyPatc
     forms = list(variants(expr, t))
     assert forms[0] == expr
     assert all(abs(sympy.N((form - expr).subs(t, sympy.Rational(1, 3)))) < 1e-12 for form in forms)
+
+
+@pytest.mark.parametrize(
+    "argument", [1 - t, t - 1, 1 - t / 2, 1 - t**2, sympy.exp(-t), 2 * t - 1, (1 - t) ** 2, 1 / (1 + t)], ids=str
+)
+def test_an_inverse_hyperbolic_tangent_next_to_one_has_a_form_in_logarithms(argument: sympy.Expr) -> None:
+    expr = t * sympy.atanh(argument)
+    points = [1e-300, 1e-100, 1e-30, 1e-9, 1e-3, 0.03, 0.2]
+    for order in (0, 1):
+        part = sympy.diff(expr, t, order)
+        with np.errstate(all="ignore"):
+            assert not worst_error(part, part, t, points) < 1e-3
+            assert np.nanmin([worst_error(form, part, t, points) for form in variants(part, t)]) < 1e-13
+
+
+def test_each_term_in_lowest_terms_neither_overflows_nor_vanishes() -> None:
+    expr = t**2 / (t - (1 - t) * t) - t / (t * (t - 2)) + sympy.log(t)
+    assert rewrite._terms_cancelled(expr) == 1 - 1 / (t - 2) + sympy.log(t)
+    curvature = sympy.diff(t * sympy.atanh(1 - t), t, 2)
+    assert worst_error(rewrite._terms_cancelled(curvature), curvature, t, [1e-300, 1e-200, 1e-9, 0.5]) < 1e-14
+
+
+def test_an_entropy_of_an_inverse_hyperbolic_tangent_predicts() -> None:
+    """h' = atanh(1-t) - 1/(2-t), far down as far as probabilities go."""
+    reg = fysym.compile("t*atanh(1-t)")
+    assert reg.sparsity == "dense" and reg.fact("strictly_concave").status == "proved"
+    for p in (0.25, 1e-9, 1e-100, 1e-290):
+        with mpmath.workdps(400):
+            low, high = (mpmath.atanh(1 - x) - 1 / (2 - x) for x in (1 - mpmath.mpf(p), mpmath.mpf(p)))
+        assert reg.predict([float(low - high), 0.0])[0] == pytest.approx(p, rel=1e-12)
