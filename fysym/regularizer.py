@@ -261,7 +261,7 @@ class Regularizer(Methods):
 
         entropy, verdict = self.derivation.entropy, self.derivation.verdict
         if not entropy.domain.bounded:
-            raise UnsupportedError(f"certificates are about (0, 1); there is none for the {entropy.domain} yet")
+            raise UnsupportedError(f"certificates are about (0, 1); there is none for the {entropy.domain}")
         if verdict.fact.status == "sampled":
             raise UndecidedError(f"there is no proof to export: concavity was only sampled ({verdict.fact.evidence})")
         claims = [("h'' < 0" if proof.strict else "h'' <= 0", proof) for proof in verdict.proofs]

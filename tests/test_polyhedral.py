@@ -71,6 +71,8 @@ def test_ties() -> None:
     assert perceptron.predict([1.0, 3.0, 3.0]).tolist() == [0, 0.5, 0.5]
     assert parker.predict([1.0, 0.0]).tolist() == [1, 0]  # at the threshold: left out
     assert parker.predict([0.5, 0.0, 0.0]).tolist() == [1 / 3, 1 / 3, 1 / 3]
+    assert "the largest scores share equally" in " ".join(perceptron.report().split())
+    assert "scores equal to tau are left out" in " ".join(parker.report().split())
     for theta in itertools.product((0.0, 0.1, 0.3, 1.0, 1.3), repeat=3):
         p = parker.predict(theta)
         assert all(p[i] == p[j] for i, j in itertools.combinations(range(3), 2) if theta[i] == theta[j])

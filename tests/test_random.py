@@ -38,7 +38,7 @@ from .oracle import Oracle, Truth, _function, _number, _real, allowed_error
 
 KEPT = Path(__file__).parent / "regressions"
 DEADLINE = 30.0  # seconds for each compilation; they take a few
-UNDECIDED = 0.02  # the largest share of concave entropies that may stay undecided
+UNDECIDED = 0.02  # the largest share of either kind that may stay undecided
 SURE = 0.95  # the least share of accepted ones that must be proved or certified
 ENTROPIES, REFUSED = 300, 100  # how many of each a run of the tests checks
 CHUNK = 25  # how many of them go into one test
@@ -432,9 +432,9 @@ class Run:
     def broken(self) -> list[str]:
         """The promises that the rates break, and the failures."""
         found = [f"{len(self.failed)} wrong"] if self.failed else []
+        if self.share("undecided") > UNDECIDED:
+            found.append(f"{self.share('undecided'):.1%} undecided")
         if self.kind == "concave":
-            if self.share("undecided") > UNDECIDED:
-                found.append(f"{self.share('undecided'):.1%} undecided")
             sure, accepted = self.share("proved", "certified"), self.share("proved", "certified", "sampled")
             if certify.available() and sure < SURE * accepted:
                 found.append(f"only {sure / accepted:.1%} of the accepted ones are proved or certified")
@@ -500,7 +500,7 @@ def test_random_defects_are_refused(chunk: int) -> None:
     run.draw(SPREAD * chunk, CHUNK)
     assert not run.failed, run.report()
     assert run.count == CHUNK
-    assert run.tally["refuted"] >= CHUNK // 2, run.summary()
+    assert run.tally["undecided"] <= 2, run.summary()
 
 
 @pytest.mark.parametrize(("known", "rows"), kept("concave"))
@@ -516,6 +516,27 @@ def test_kept_defects(defect: Defect, rows: int) -> None:
     defect.confirm()
     _, wrong = refuse(defect)
     assert not wrong, "\n".join([defect.text, *wrong])
+
+
+def test_a_failure_shrinks_and_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With a judge to whom every logarithm is wrong: what is kept still has one, is simpler, and can be read again."""
+
+    def judge(known: Known, rows: int) -> tuple[str, list[str]]:
+        return "proved", ["it has a logarithm"] if known.h.has(sympy.log) else []
+
+    monkeypatch.setattr(sys.modules[__name__], "judge", judge)
+    monkeypatch.setattr(sys.modules[__name__], "KEPT", tmp_path)
+    failing = next(
+        (number, case)
+        for number in range(10**4)
+        for case, rows in drawn(entropies(), number)[-1:]
+        if judge(case, rows)[1] and len(case.text) > 60
+    )
+    assert keep("concave", failing[0]) == 1
+    [line] = (tmp_path / "concave.jsonl").read_text().splitlines()
+    again = Known.load(json.loads(line))
+    assert again.h.has(sympy.log) and len(again.text) < len(failing[1].text)
+    assert keep("concave", next(n for n in range(10**4) if not judge(*drawn(entropies(), n)[-1])[1])) == 0
 
 
 # --- thousands on demand -------------------------------------------------------------------------------
