@@ -57,23 +57,22 @@ SWITCHES = {
 }
 
 
-def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -> Verdict:
-    """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval."""
+# Members of a family that were decided, by their formula and the parameters that are left.
+Known = dict[tuple[sympy.Expr, tuple[str, ...]], Verdict]
+
+
+def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False, known: Known | None = None) -> Verdict:
+    """A Verdict, or NotConcaveError with a witness, or UndecidedError naming the interval.
+
+    A corner of the ranges is at the end of several faces, and is decided once; `known` are those so far.
+    """
+    known = {} if known is None else known
     try:
         verdicts = [_decide_piece(entropy, part, deadline) for piece in entropy.pieces for part in piece.halves]
         joined = weakest(*(check(entropy, deadline) for check in (check_points, check_kinks, check_middle)))
         switches, steady = check_switches(entropy, deadline)
         zero = next((v.zero for v in verdicts if v.zero is not None), None)
-        faces: list[Verdict] = []
-        for face in entropy.faces():
-            bound = entropy.at_face(face, deadline)
-            try:
-                probe(bound)
-                faces.append(decide(bound, deadline))
-            except NotConcaveError as error:
-                where = ", ".join(f"{name} = {value}" for name, value in face.items())
-                parameters = {**face, **error.parameters}
-                raise NotConcaveError(f"at {where}: {error}", error.witness, parameters, error.culprit) from None
+        faces = [_decide_face(entropy, face, deadline, known) for face in entropy.faces()]
     except UndecidedError as error:
         if not assume_concave:
             raise
@@ -85,12 +84,27 @@ def decide(entropy: Entropy, deadline: Deadline, assume_concave: bool = False) -
     if entropy.exceptional.anywhere:
         status = "sampled"
         evidence += f"; members at which {entropy.user(entropy.exceptional.anywhere[0])} vanishes are not looked at"
-    proofs = tuple(proof for v in verdicts for proof in v.proofs)
+    proofs = tuple({id(proof): proof for v in verdicts for proof in v.proofs}.values())
     switches = weakest(*(v.switches for v in verdicts), switches)
-    steady += tuple(argument for v in verdicts for argument in v.steady)
+    steady += tuple({id(argument): argument for v in verdicts for argument in v.steady}.values())
     fact = Fact("strictly concave", True, status, evidence)
     found = Verdict(fact, all(v.strict for v in verdicts), proofs, zero, switches, steady, tuple(faces))
     return replace(found, fact=found.limit(fact))
+
+
+def _decide_face(entropy: Entropy, face: dict[str, sympy.Expr], deadline: Deadline, known: Known) -> Verdict:
+    """The outcome for the members at a face; those of the same formula are the same."""
+    bound = entropy.at_face(face, deadline)
+    key = bound.given, tuple(p.name for p in bound.parameters)
+    if key not in known:
+        try:
+            probe(bound)
+            known[key] = decide(bound, deadline, known=known)
+        except NotConcaveError as error:
+            where = ", ".join(f"{name} = {value}" for name, value in face.items())
+            parameters = {**face, **error.parameters}
+            raise NotConcaveError(f"at {where}: {error}", error.witness, parameters, error.culprit) from None
+    return known[key]
 
 
 def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict:
@@ -105,7 +119,7 @@ def _decide_piece(entropy: Entropy, piece: Piece, deadline: Deadline) -> Verdict
     certified = None
     if proof is None and regular != "sampled":
         certified = certified_sign(entropy, plain, -1, deadline)
-    if proof is None and certified is None:
+    if proof is None and certified is None and f.free_symbols == {t}:
         proof = prove_sign(f, t, budget)
     if proof is not None and proof.sign > 0:
         refute(entropy, piece, f, S.Half, entropy.points[0])

@@ -6,9 +6,10 @@ Every symbol other than t must be declared positive.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sympy
 from sympy import S
@@ -22,7 +23,12 @@ from .rewrite import is_awkward
 if TYPE_CHECKING:
     from .certify import Cover
 
+Result = TypeVar("Result")
 MAX_OPERATIONS = 4000
+PLACES = tuple(
+    map(sympy.Rational, ("1/9", "1/2", "8/9"))
+)  # of t, and sizes of other symbols, at which signs are compared
+SIZES = tuple(map(sympy.Rational, ("89/97", "1/31", "307/11")))
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,10 @@ def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 
     """A proof that f is positive or negative on 0 < t < 1 (isolated zeros allowed), or None."""
     if f.count_ops() > MAX_OPERATIONS:
         return None
-    for attempt in (_by_rules, _by_forms, by_sturm):
+    proof = _within(deadline, _by_rules, f, t)
+    if proof is not None or _within(deadline, _is_mixed, f, t):
+        return proof
+    for attempt in (_by_parts, _by_forms, by_sturm):
         proof = _within(deadline, attempt, f, t)
         if proof is not None:
             return proof
@@ -66,7 +75,18 @@ def prove_sign(f: sympy.Expr, t: sympy.Symbol, deadline: Deadline, depth: int = 
     return _within(deadline, _by_extremes, f, t, deadline, share=0.4) or _by_monotonicity(f, t, deadline, depth)
 
 
-def _within(deadline: Deadline, attempt: Callable[..., Proof | None], *args: Any, share: float = 0.12) -> Proof | None:
+def _is_mixed(f: sympy.Expr, t: sympy.Symbol) -> bool:
+    """Do a few values already have both signs? Then no proof need be tried."""
+    others = sorted(f.free_symbols - {t}, key=str)
+    signs = set()
+    for where, size in itertools.product(PLACES, SIZES if others else SIZES[:1]):
+        values = {symbol: size * sympy.Rational(113 + k, 113) for k, symbol in enumerate(others)}
+        value = truth.evaluate_reliably(f, {t: where, **values})
+        signs |= {bool(value > 0)} if abs(value) > 0 else set()
+    return len(signs) == 2
+
+
+def _within(deadline: Deadline, attempt: Callable[..., Result], *args: Any, share: float = 0.12) -> Result | None:
     try:
         return deadline.run(attempt, *args, share=share)
     except StepTimeout:
@@ -101,6 +121,8 @@ def _rules_uncached(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof
     if isinstance(f, sympy.exp) or (f.is_Pow and truth.sign(f.base) == 1):
         exponent = f.args[0] if isinstance(f, sympy.exp) else f.exp
         return Proof(f, 1, True, "an exponential") if exponent.is_extended_real is not False else None
+    if isinstance(f, sympy.polygamma) and f.args[0].is_Integer and f.args[0] >= 1:
+        return _polygamma(f, _rules(f.args[1], t, memo))
     if f.is_Add:
         proof = _sum(f, [_rules(term, t, memo) for term in f.args]) or _polynomial(f, t, memo)
         if proof is not None:
@@ -135,6 +157,14 @@ def _power(f: sympy.Pow, base: Proof | None, base_expr: sympy.Expr) -> Proof | N
     return None
 
 
+def _polygamma(f: sympy.polygamma, argument: Proof | None) -> Proof | None:
+    """psi_n(x) is (-1)^(n+1) times an integral of positive functions, for n >= 1 and x > 0."""
+    if argument is None or argument.sign < 0 or not argument.strict:
+        return None
+    sign = 1 if f.args[0] % 2 == 1 else -1
+    return Proof(f, sign, True, "a polygamma function of a positive argument", (argument,))
+
+
 def _sum(f: sympy.Expr, terms: list[Proof | None]) -> Proof | None:
     known = [p for p in terms if p is not None]
     if len(known) < len(terms) or len({p.sign for p in known}) != 1:
@@ -154,6 +184,64 @@ def _polynomial(f: sympy.Expr, t: sympy.Symbol, memo: dict[sympy.Expr, Proof | N
         factors = (coefficient, *(symbol**power for symbol, power in zip(others, powers, strict=True) if power))
         terms.append(_product(sympy.Mul(*factors), [_rules(part, t, memo) for part in factors]))
     return _sum(f, terms)
+
+
+# --- parts that have nothing to do with each other ---------------------------------------------------
+
+
+def _by_parts(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
+    """The sign of each part of a sum or product for itself, where parts share no function of t.
+
+    So each is rewritten alone, and keeps the form that shows its sign.
+    """
+    if f.is_Mul and any(factor.is_Add for factor in f.args):
+        factors: list[Proof | None] = []
+        for factor in f.args:
+            factors.append(_part(factor, t))
+            if factors[-1] is None:
+                return None
+        return _product(f, factors)
+    groups = _groups(f, t) if f.is_Add else []
+    if len(groups) < 2:
+        return None
+    terms: list[Proof | None] = []
+    for group in groups:
+        terms.append(_part(group, t))
+        if terms[-1] is None or terms[-1].sign != terms[0].sign:  # type: ignore[union-attr]
+            return None
+    return _sum(f, terms)
+
+
+def _part(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
+    proof = _by_rules(f, t)
+    if proof is not None or _is_mixed(f, t):
+        return proof
+    return _by_parts(f, t) or _by_forms(f, t)
+
+
+def _groups(f: sympy.Add, t: sympy.Symbol) -> list[sympy.Expr]:
+    """The terms of a sum, those together that share a function of t."""
+    groups: list[tuple[set[sympy.Expr], list[sympy.Expr]]] = []
+    for term in f.args:
+        functions, terms = _functions(term, t), [term]
+        for group in [group for group in groups if group[0] & functions]:
+            groups.remove(group)
+            functions, terms = functions | group[0], group[1] + terms
+        groups.append((functions, terms))
+    return [sympy.Add(*terms) for _, terms in groups]
+
+
+def _functions(term: sympy.Expr, t: sympy.Symbol) -> set[sympy.Expr]:
+    """What a term is made of: functions of t, bases of powers, powers of t; of plain fractions of t just t."""
+    found: set[sympy.Expr] = set()
+    for node in sympy.preorder_traversal(term):
+        if isinstance(node, sympy.exp) and node.has(t):  # exp(2*t) belongs to exp(t)
+            found.add(sympy.exp(node.args[0].as_content_primitive()[1]))
+        elif (node.is_Function or (node.is_Pow and node.exp.free_symbols)) and node.has(t):
+            found.add(node)
+        elif node.is_Pow and node.base.has(t):
+            found.add(node.base)
+    return found - {t} or {t}
 
 
 # --- equal forms whose sign can be read off --------------------------------------------------------
@@ -177,6 +265,8 @@ def _by_forms(f: sympy.Expr, t: sympy.Symbol) -> Proof | None:
 def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
     seen = {f}
     rewrites = [factored, _gather, _over_powers, _factor_terms, sympy.expand, _gather_logs]
+    if any(power.exp.free_symbols for power in f.atoms(sympy.Pow)):
+        rewrites.insert(0, _factor_powers)
     if f.has(sympy.LambertW):
         rewrites.insert(0, _factor_lambert)
     if f.has(sympy.exp):
@@ -186,6 +276,12 @@ def _forms(f: sympy.Expr) -> Iterator[sympy.Expr]:
         if form not in seen:
             seen.add(form)
             yield form
+
+
+def _factor_powers(f: sympy.Expr) -> sympy.Expr:
+    """Factored with powers of symbolic exponents as symbols, whose bases stay as they are."""
+    names = {power: sympy.Dummy(positive=True) for power in f.atoms(sympy.Pow) if power.exp.free_symbols}
+    return factored(f.xreplace(names)).xreplace({name: power for power, name in names.items()})
 
 
 def _gather(f: sympy.Expr) -> sympy.Expr:

@@ -608,6 +608,7 @@ def rechecked(step):
 
 
 RANGE = "its range"
+POLYGAMMA = "a polygamma function of a positive argument"
 ROOT = sympy.sqrt(2)
 
 
@@ -621,6 +622,7 @@ ROOT = sympy.sqrt(2)
         steps_of((t - 2) ** -2, 1, "an even power", steps_of(t - 2, -1, RANGE)),
         steps_of((1 + t) ** -2, 1, "a power of a positive base", steps_of(1 + t, 1, RANGE)),
         steps_of(2**t, 1, "an exponential"),
+        steps_of(sympy.polygamma(2, 1 + t), -1, POLYGAMMA, steps_of(1 + t, 1, RANGE)),
         steps_of(sympy.exp(-t), 1, "an exponential"),
         steps_of(-t - 1, -1, "a sum of terms of one sign", steps_of(-t, -1, RANGE), steps_of(-1, -1, "a number")),
         steps_of(sympy.sin(t) - 2 * t, -1, RANGE),
@@ -661,6 +663,11 @@ B = sympy.Symbol("b", positive=True)
         (steps_of(t, 1, "rewritten", steps_of(2 * t, 1, RANGE)), "are not the same"),
         (steps_of(t - 1, -1, rules.SUBSTITUTION, steps_of(t - 1, -1, RANGE)), "does not follow"),
         (steps_of(t, 1, "monotone"), "does not follow"),
+        (steps_of(sympy.polygamma(1, t), 1, POLYGAMMA), "does not follow"),
+        (steps_of(sympy.polygamma(0, t), -1, POLYGAMMA, steps_of(t, 1, RANGE)), "does not follow"),
+        (steps_of(sympy.polygamma(2, t), 1, POLYGAMMA, steps_of(t, 1, RANGE)), "does not follow"),
+        (steps_of(sympy.polygamma(1, t), 1, POLYGAMMA, steps_of(1 + t, 1, RANGE)), "does not follow"),
+        (steps_of(sympy.polygamma(1, t), 1, POLYGAMMA, steps_of(t, 1, RANGE, strict=False)), "does not follow"),
         (steps_of(t - sympy.S.Half, 1, "monotone", steps_of(1, 1, "a number")), "next to 0 could not be re-checked"),
         (steps_of(B * t, 1, "Sturm count"), "does not follow"),
         (steps_of(t**300 - 2, -1, "Sturm count"), "does not follow"),
@@ -980,6 +987,24 @@ def test_ranges_of_waves_and_fractions(f, low, high, low_open, high_open):
     assert span.low_open <= low_open and span.high_open <= high_open  # never called open where it is attained
 
 
+@pytest.mark.parametrize(
+    ("f", "low", "high"),
+    [
+        (sympy.loggamma(t), float("-inf"), float("inf")),
+        (sympy.gamma(B), 0, float("inf")),
+        (sympy.polygamma(0, B + t), float("-inf"), float("inf")),
+        (sympy.polygamma(1, t), 0, float("inf")),
+        (sympy.polygamma(2, t), float("-inf"), 0),
+    ],
+    ids=str,
+)
+def test_ranges_of_the_gamma_family(f, low, high):
+    span = ranges.span_of(f, {t: (sympy.S.Zero, sympy.S.One), B: (sympy.S.Zero, sympy.oo)})
+    assert (float(span.low), float(span.high), span.low_open, span.high_open) == (low, high, True, True)
+    with pytest.raises(UndecidedError):
+        ranges.span_of(f.subs({t: t - 1, B: B - 1}), {t: (sympy.S.Zero, sympy.S.One), B: (sympy.S.Zero, sympy.oo)})
+
+
 @pytest.mark.parametrize("f", [sympy.tan(2 * t), sympy.tan(1 + t), 1 / (B - 1) * B])
 def test_ranges_that_may_have_a_pole(f):
     with pytest.raises(UndecidedError):
@@ -988,3 +1013,28 @@ def test_ranges_that_may_have_a_pole(f):
 
 def test_pieces_that_meet_in_a_power_of_zero_are_rechecked():
     assert fysym.verify(fysym.compile("-Abs(t - 1/2)**b", params={"b": "b > 1"}).certificate())
+
+
+@pytest.mark.parametrize(
+    ("h", "params", "claims"),
+    [
+        ("-loggamma(c*t + r)", {"c": "c > 0", "r": "0 < r < 1"}, 1),
+        (
+            "-w*loggamma(c*t + r) - v*(t + 1/3)**b",
+            {"c": "c > 0", "r": "r > 0", "w": "w >= 0", "v": "v > 0", "b": "b > 1"},
+            2,
+        ),
+        ("u*log(t + 1) - w*log(exp(c*t) + 1)", {"u": "1 <= u <= 2", "w": "1 <= w <= 2", "c": "1 <= c <= 2"}, 27),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_families_proved_term_by_term_are_rechecked(h, params, claims):
+    """A corner of the ranges, which is at the end of several faces, takes one claim."""
+    clock = Deadline(30)
+    verdict = decide(entropy.read(h, params, clock), clock)
+    made = export(h, [("h'' < 0", proof) for proof in verdict.proofs], params)
+    assert len(made["claims"]) == claims and fysym.verify(made)
+    for k in (0, claims - 1):
+        spoiled = copy.deepcopy(made)
+        del spoiled["claims"][k]
+        refused(spoiled)

@@ -477,3 +477,43 @@ def test_exponentials_of_squares_with_large_coefficients_are_no_polynomials():
     family = fysym.compile("t*(1-t) + t**2*exp(-10**6*(a - 617/1000)**2)*999/1000", params={"a": "0 < a < 1"})
     assert family.fact("strictly_concave").status == "proved"
     assert family.bind(a=0.617).margin == sympy.Rational(1, 500)
+
+
+@pytest.mark.parametrize(
+    ("h", "params"),
+    [
+        ("-loggamma(c*t + r)", {"c": "c > 0", "r": "0 < r < 1"}),
+        ("w*LambertW(c*t + r) - v*t*log(t)", {"c": "c > 0", "r": "0 < r < 1", "w": "w > 0", "v": "v >= 0"}),
+        ("-w*sqrt(r**2 + (t - r)**2) + v*sin(pi*t)", {"r": "0 < r < 1", "w": "w > 0", "v": "v >= 0"}),
+        ("-w*log(exp(c*t) + 1) - 1/log(2*t + 4/3)", {"c": "1 <= c <= 4", "w": "1 <= w < 2"}),
+        (
+            "-w*loggamma(c*t + r) - v*(d*t + 1/3)**b",
+            {"c": "c > 0", "r": "0 < r < 1", "w": "w > 0", "b": "3/2 <= b < 3", "d": "1 <= d <= 4", "v": "1 <= v < 2"},
+        ),
+        (
+            "w*(t**a - t**b) + v*sqrt(2*t + 1/3)",
+            {"a": "1/5 <= a <= 4/5", "b": "3/2 <= b < 3", "w": "1 <= w < 2", "v": "v >= 0"},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_families_of_concave_terms_are_proved(h, params):
+    clock = Deadline(30)
+    verdict = decide(read(h, params, clock), clock)
+    assert verdict.fact.status == "proved" and verdict.strict
+
+
+def test_a_corner_of_the_ranges_is_decided_once(monkeypatch):
+    seen = []
+    decide_piece = concavity._decide_piece
+
+    def counted(entropy, *rest):
+        seen.append(entropy.given)
+        return decide_piece(entropy, *rest)
+
+    monkeypatch.setattr(concavity, "_decide_piece", counted)
+    params = {name: f"1 <= {name} <= 2" for name in "uvw"}
+    clock = Deadline(30)
+    verdict = decide(read("-u*t**2 + v*log(t + 1) + w*sqrt(t + 1)", params, clock), clock)
+    assert len(seen) == len(set(seen)) == 3**3 == len(verdict.proofs)
+    assert len(verdict.faces) == 6 and all(len(face.faces) == 4 for face in verdict.faces)

@@ -363,3 +363,57 @@ def test_the_range_of_a_fraction_of_one_symbol(f, expected):
 def test_a_polynomial_in_t_and_a_positive_symbol(f, sign):
     proof = prove_sign(f, t, Deadline(10), depth=0)
     assert (proof.sign if proof else None) == sign and (proof is None or proof.strict)
+
+
+C = sympy.Symbol("c", positive=True)
+
+
+@pytest.mark.parametrize(
+    ("f", "rule"),
+    [
+        (
+            -(B**2) * exp(B * t) / (exp(B * t) + 1) ** 2 - 2 / ((t + 2) ** 2 * log(t + 2) ** 2) - C / sqrt(t + 1),
+            "a sum of terms of one sign",
+        ),
+        (
+            C * (-exp(B * t) / (exp(B * t) + 1) + exp(2 * B * t) / (exp(B * t) + 1) ** 2)
+            - C / (2 * t + 1) ** Rational(3, 2),
+            "a sum of terms of one sign",
+        ),
+        ((1 + C) * (t**B * B**2 / t**2 + t**B * B / t**2 + sqrt(t)) * (exp(t) - exp(2 * t)), "a product"),
+    ],
+    ids=str,
+)
+def test_parts_that_share_no_function_of_t_are_proved_each_for_itself(f, rule):
+    proof = prove(f, depth=0)
+    assert proof is not None and proof.sign == -1 and proof.strict and proof.rule == rule
+
+
+def test_terms_that_share_a_function_of_t_stay_together():
+    shared = exp(t) / (exp(t) + 1) - exp(2 * t) / (exp(t) + 1) ** 2
+    powers = B**2 * t**B / t**2 - B * t**B / t**2
+    fractions = 1 / t - t**2 + 3 * t
+    groups = signs._groups(shared + powers + fractions, t)
+    assert set(groups) == {shared, powers, fractions}
+
+
+@pytest.mark.parametrize(
+    ("f", "sign"),
+    [
+        (sympy.polygamma(1, B * t + C), 1),
+        (sympy.polygamma(2, t), -1),
+        (-t * sympy.polygamma(3, 1 + t) * B, -1),
+        (sympy.polygamma(1, t - 1), None),
+        (sympy.polygamma(0, t), None),
+        (sympy.polygamma(B, t), None),
+    ],
+    ids=str,
+)
+def test_polygamma_functions_of_positive_arguments(f, sign):
+    proof = prove(f, depth=0)
+    assert (proof and (proof.sign, proof.strict)) == (sign and (sign, True))
+
+
+def test_values_of_both_signs_end_the_search(monkeypatch):
+    monkeypatch.setattr(signs, "_by_forms", lambda *_: pytest.fail("there is nothing to prove"))
+    assert prove(exp(B * t) - 3 * B * cos(t), depth=0) is None

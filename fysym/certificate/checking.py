@@ -104,7 +104,15 @@ class _Place:
         return "".join(self.faces) + self.piece
 
 
-def _places(h: entropy.Entropy, faces: tuple[str, ...] = ()) -> Iterator[_Place]:
+def _places(
+    h: entropy.Entropy, faces: tuple[str, ...] = (), known: set[tuple[sympy.Expr, ...]] | None = None
+) -> Iterator[_Place]:
+    """The places of an entropy and of its members at closed ends; those of the same formula are the same members."""
+    known = set() if known is None else known
+    formula = (h.given, *(p.symbol for p in h.parameters))
+    if formula in known:
+        return
+    known.add(formula)
     edges = [S.Zero, *(piece.high for piece in h.pieces)]
     if [piece.low for piece in h.pieces] != edges[:-1] or edges[-1] != 1:
         raise UndecidedError("the smooth pieces of the entropy do not fill (0, 1)")
@@ -122,7 +130,7 @@ def _places(h: entropy.Entropy, faces: tuple[str, ...] = ()) -> Iterator[_Place]
             yield _Place("switch", faces, f" on ({part.low}, {part.high})", plain, plain, h.parameters, members)
     for values in h.faces():
         at = "".join(f" at {name} = {value}" for name, value in values.items())
-        yield from _places(entropy.bind(h, values, deadline.Deadline(SECONDS)), (*faces, at))
+        yield from _places(entropy.bind(h, values, deadline.Deadline(SECONDS)), (*faces, at), known)
 
 
 def _check_kink(h: entropy.Entropy, step: sympy.Expr, at: sympy.Expr) -> None:

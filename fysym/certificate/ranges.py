@@ -94,6 +94,8 @@ def _range(expr: sympy.Expr, where: Environment, arb: Any) -> Span:
         span = Span(arb(1), infinity, False, True)
     elif isinstance(expr, sympy.LambertW) and len(expr.args) == 1:
         span = _main_branch(_range(expr.args[0] * sympy.E, where, arb), arb)
+    elif isinstance(expr, (sympy.gamma, sympy.loggamma, sympy.polygamma)):
+        span = _gamma_family(expr, parts[-1], arb)
     elif type(expr).__name__ in _RISING and len(expr.args) == 1:
         span = _risen(type(expr).__name__, parts[0], arb)
     else:
@@ -151,6 +153,19 @@ def _main_branch(inner: Span, arb: Any) -> Span:
     low = arb(-1) if inner.low == -1 else (inner.low / e).lambertw()
     high = (inner.high / e).lambertw() if inner.high.is_finite() else inner.high
     return Span(low, high, inner.low_open, inner.high_open)
+
+
+def _gamma_family(expr: sympy.Expr, argument: Span, arb: Any) -> Span:
+    """The range for positive arguments, of which no more is known than the sign."""
+    order = expr.args[0] if isinstance(expr, sympy.polygamma) else S.Zero
+    if not (holds(argument, 1, True) and order.is_Integer and order >= 0):
+        raise UndecidedError(f"the argument of {type(expr).__name__} may leave its domain")
+    low, high = -arb.pos_inf(), arb.pos_inf()
+    if isinstance(expr, sympy.gamma) or order % 2 == 1:
+        low = arb(0)
+    elif order > 0:
+        high = arb(0)
+    return Span(low, high, True, True)
 
 
 def _turns(expr: sympy.Expr) -> sympy.Expr:

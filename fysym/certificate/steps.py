@@ -158,6 +158,15 @@ def _power(step: Step, where: Environment) -> str:
     return "base and exponent fit" if fits else ""
 
 
+def _polygamma(step: Step, where: Environment) -> str:
+    """psi_n has the sign of (-1)^(n+1) for n >= 1 and a positive argument."""
+    if not isinstance(step.expr, sympy.polygamma) or len(step.children) != 1:
+        return ""
+    (n, x), child = step.expr.args, step.children[0]
+    fits = n.is_Integer and n >= 1 and step.sign == (1 if n % 2 else -1)
+    return "its argument is positive" if fits and (child.expr, child.sign, child.strict) == (x, 1, True) else ""
+
+
 def _differs_from_zero(expr: sympy.Expr) -> bool:
     """Not 0 at some point, so that zeros of this analytic expression are isolated."""
     with precision(BITS):
@@ -271,6 +280,7 @@ RULES: dict[str, Callable[[Step, Environment], str]] = {
     "an even power": _power,
     "an odd power of a negative base": _power,
     "an exponential": _exponential,
+    "a polygamma function of a positive argument": _polygamma,
     "a sum of terms of one sign": _sum,
     "its range": _range,
     "rewritten": _equal,
