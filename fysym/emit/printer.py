@@ -68,7 +68,7 @@ def lines(expr: sympy.Expr, argument: sympy.Symbol, name: str, table: Table = NU
     if not expr.has(argument):
         return [f"return {literal(expr)} + 0.0 * {name}"]
     writer = _Writer(table, {argument: name})
-    shared, (body,) = sympy.cse([_prepared(expr)], symbols=sympy.numbered_symbols("x"), optimizations=[])
+    shared, (body,) = _shared([expr])
     for symbol, part in shared:
         writer.define(symbol, part)
     result = writer.write(body)
@@ -80,8 +80,7 @@ def assignments(
 ) -> list[str]:
     """Statements that compute several expressions together; `more` names further symbols they may contain."""
     writer = _Writer(table, {argument: name, **more})
-    prepared = [_prepared(expr) for expr in results.values()]
-    shared, bodies = sympy.cse(prepared, symbols=sympy.numbered_symbols("x"), optimizations=[])
+    shared, bodies = _shared(list(results.values()))
     for symbol, part in shared:
         writer.define(symbol, part)
     found = [_strip(writer.write(body)) for body in bodies]
@@ -107,6 +106,16 @@ def _prepared(expr: sympy.Expr) -> sympy.Expr:
         lambda e: e.is_number and not e.is_Rational and not e.is_Float and e.is_Function,
         lambda e: sympy.Float(str(truth.evaluate_reliably(e, {}, 40)), 35),
     )
+
+
+def _shared(exprs: list[sympy.Expr]) -> tuple[list[tuple[sympy.Symbol, sympy.Expr]], list[sympy.Expr]]:
+    """Names for the parts that occur more than once, conditions excepted, and the expressions in these."""
+    parts, bodies = sympy.cse(
+        [_prepared(expr) for expr in exprs], symbols=sympy.numbered_symbols("x"), optimizations=[]
+    )
+    conditions = {symbol: part for symbol, part in parts if part.is_Relational}
+    named = [(symbol, part.xreplace(conditions)) for symbol, part in parts if symbol not in conditions]
+    return named, [body.xreplace(conditions) for body in bodies]
 
 
 def _strip(text: str) -> str:
