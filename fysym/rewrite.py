@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import sympy
@@ -86,7 +87,7 @@ def variants(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
         power_differences,
         lambda e: e if is_awkward(e) else _terms_cancelled(e),
         lambda e: power_differences(sympy.expand(e)) if not has_large_power(e) else e,
-        _bounded,
+        lambda e: _bounded(e, x),
         lambda e: _vanishing(e, x),
         *(() if is_awkward(expr) else _REWRITES),
     ):
@@ -104,6 +105,9 @@ def patched(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
 
     Only a comparison with the truth can tell whether the series converges to it.
     """
+    rests = [safe(expr, x)]
+    with contextlib.suppress(Exception):  # there are no such exponentials
+        rests.append(safe(_bounded(expr, x), x))
     for root in (1, 2):
         for reach in (sympy.Rational(1, 4), sympy.Rational(1, 16), sympy.Rational(1, 64), S.One):
             try:
@@ -112,8 +116,9 @@ def patched(expr: sympy.Expr, x: sympy.Symbol) -> Iterator[sympy.Expr]:
                 break
             except Exception:  # no such series, such as at a kink
                 continue
-            base = x ** sympy.Rational(1, root)
-            yield sympy.Piecewise((horner(coefficients, base), x < reach), (safe(expr, x), True))
+            near = horner(coefficients, x ** sympy.Rational(1, root))
+            for rest in rests:
+                yield sympy.Piecewise((near, x < reach), (rest, True))
 
 
 def horner(coefficients: Sequence[sympy.Expr], x: sympy.Expr) -> sympy.Expr:
@@ -135,29 +140,63 @@ def _decaying(expr: sympy.Expr) -> sympy.Expr:
 _HYPERBOLIC = (sympy.cosh, sympy.sinh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth)
 
 
-def _bounded(expr: sympy.Expr) -> sympy.Expr:
-    """Exponentials of multiples of one symbol, hyperbolic ones too, in powers of a single exp(-r t), which never
-    overflows; log(1 + exp(800*t)) becomes 800*t + log(1 + exp(-800*t)). ValueError where they are not such."""
+def _bounded(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
+    """Exponentials whose exponents are multiples of one another but for constants, hyperbolic ones too, in powers of
+    a single exp(-|w|), which never overflows: log(1 + exp(800*t)) becomes 800*t + log(1 + exp(-800*t)) for t > 0.
+    ValueError where they are not such."""
+    if isinstance(expr, sympy.Piecewise):
+        return expr.func(*((_bounded(part, x), where) for part, where in expr.args))
     plain = expr.replace(lambda e: isinstance(e, _HYPERBOLIC), lambda e: e.rewrite(sympy.exp))
-    (t,) = plain.free_symbols
-    powers = {e: e.args[0] / t for e in plain.atoms(sympy.exp) if e.has(t)}
-    if not powers or not all(k.is_Rational for k in powers.values()):
+    found = sorted((e for e in plain.atoms(sympy.exp, sympy.Pow) if _is_exponential(e, x)), key=str)
+    bases = (e.as_base_exp() for e in found)
+    exponents = [sympy.expand(exponent * sympy.log(base)).as_independent(x, as_Add=True) for base, exponent in bases]
+    if not exponents:
         raise ValueError("no such exponentials")
-    rate = sympy.gcd(list(powers.values()))
-    if max(abs(k) for k in powers.values()) > 16 * rate:
+    multiples = [sympy.cancel(moving / exponents[0][1]) for _, moving in exponents]
+    if not all(k.is_Rational for k in multiples):
+        raise ValueError("exponents of several kinds")
+    rate = sympy.gcd(multiples)
+    degrees = [k / rate for k in multiples]
+    if max(map(abs, degrees)) > 16:
         raise ValueError("a polynomial of too high a degree")
-    x = sympy.Dummy(positive=True)
+    shift = exponents[0][0] / degrees[0]
+    w = rate * exponents[0][1] + shift
+    constants = [sympy.exp(constant - k * shift) for (constant, _), k in zip(exponents, degrees, strict=True)]
+
+    def side(sign: int) -> sympy.Expr:
+        powers = {e: c * _SMALL ** (-sign * k) for e, c, k in zip(found, constants, degrees, strict=True)}
+        return _in_powers(plain.xreplace(powers), sign * w, x)
+
+    if w.is_nonnegative:
+        return side(1)
+    return side(-1) if w.is_nonpositive else sympy.Piecewise((side(-1), w < 0), (side(1), True))
+
+
+_SMALL = sympy.Dummy(positive=True)  # exp(-w), where w is positive
+
+
+def _is_exponential(e: sympy.Expr, x: sympy.Symbol) -> bool:
+    base, exponent = e.as_base_exp()
+    return bool(exponent.has(x) and not base.free_symbols and base.is_positive)
+
+
+def _in_powers(expr: sympy.Expr, w: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
+    """A fraction in powers of exp(-w); what its logarithms are of has a limit other than 0 as w grows."""
 
     def inside(log: sympy.Expr) -> sympy.Expr:
         above, below = sympy.fraction(sympy.cancel(log.args[0]))
-        degree = sympy.degree(below, x) if below.has(x) else 0
-        return sympy.log(sympy.cancel(above / (below / x**degree))) + degree * rate * t
+        lowest = [_lowest_power(part) for part in (above, below)]
+        ratio = (above / _SMALL ** lowest[0]) / (below / _SMALL ** lowest[1])
+        return sympy.log(sympy.cancel(ratio)) + (lowest[1] - lowest[0]) * w
 
-    flipped = plain.xreplace({e: x ** (-k / rate) for e, k in powers.items()})
-    flipped = flipped.replace(lambda e: isinstance(e, sympy.log) and e.has(x), inside)
-    logs = {log: sympy.Dummy() for log in flipped.atoms(sympy.log) if log.has(t, x)}
+    flipped = expr.replace(lambda e: isinstance(e, sympy.log) and e.has(_SMALL), inside)
+    logs = {log: sympy.Dummy() for log in flipped.atoms(sympy.log) if log.has(x, _SMALL)}
     found = sympy.cancel(flipped.xreplace(logs)).xreplace({name: log for log, name in logs.items()})
-    return found.xreplace({x: sympy.exp(-rate * t)})
+    return found.xreplace({_SMALL: sympy.exp(-w)})
+
+
+def _lowest_power(polynomial: sympy.Expr) -> int:
+    return min(powers[0] for powers in sympy.Poly(polynomial, _SMALL).monoms()) if polynomial.has(_SMALL) else 0
 
 
 def _vanishing(expr: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:

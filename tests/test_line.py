@@ -238,3 +238,38 @@ def test_where_a_prediction_is_too_large_for_a_double_so_is_its_derivative() -> 
     assert poisson.jacobian([710.0, 0.0]).tolist() == [[math.inf, 0.0], [0.0, 1.0]]
     assert compiled("sinh").jvp([-800.0, 800.0, 0.0], [1.0, 1.0, 1.0]).tolist() == [math.inf, math.inf, 1.0]
     assert np.isnan(poisson.jvp([math.nan, 0.0], [0.0, 0.0])).tolist() == [True, False]
+
+
+# Slopes that are fractions of exponentials on both sides of 0 (or of 3), and what the predictions of two scores are.
+EXPONENTIALS = {
+    "-log(1+exp(t))-t**2/1000": lambda t: t / 500 + 1 / (1 + mpmath.exp(-t)),
+    "-log(1+exp(2*t))-t**2/100": lambda t: t / 50 + 2 / (1 + mpmath.exp(-2 * t)),
+    "-log(exp(t)+exp(-t))-t**2/100": lambda t: t / 50 + mpmath.tanh(t),
+    "-log(1+2**t)-t**2/50": lambda t: t / 25 + mpmath.log(2) / (1 + mpmath.mpf(2) ** -t),
+    "-log(1+exp(t-3))-Abs(t)-t**2/1000": lambda t: t / 500 + mpmath.sign(t) + 1 / (1 + mpmath.exp(3 - t)),
+}
+
+
+def solution(slope: Any, theta: float, far: float = 1e310) -> Any:
+    """Where an increasing slope is theta, by bisection of what is asinh of a multiple of t, as t spans orders."""
+    low, high = (mpmath.asinh(side * mpmath.mpf(far) * 1e10) for side in (-1, 1))
+    for _ in range(160):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(mpmath.sinh(middle) / 1e10) < theta else (low, middle)
+    return mpmath.sinh(high) / 1e10
+
+
+@pytest.mark.parametrize("h", EXPONENTIALS)
+def test_exponentials_overflow_on_neither_side(h: str) -> None:
+    reg = fysym.compile(h, domain="reals")
+    theta = np.array([-1e9, -40.0, -3.0, -0.3, 0.3, 0.7, 1.0, 2.4, 2.5, 3.0, 10.0, 1e9])
+    with mpmath.workdps(60):
+        expected = [float(solution(EXPONENTIALS[h], s, 1e15)) for s in theta]
+        np.testing.assert_allclose(reg.predict(theta), expected, rtol=1e-12, atol=1e-15)
+    assert max(scalar.ulps for scalar in reg.derivation.program.__dict__.values() if hasattr(scalar, "ulps")) <= 16
+
+
+def test_the_loss_far_out_where_exponentials_overflow() -> None:
+    reg = fysym.compile("-log(1+exp(t))-t**2/1000", domain="reals")
+    # p = 500 (s - 1), so s p - p - p^2/1000 - (s y - g(y)) with y = 0 and g(0) = log 2
+    np.testing.assert_allclose(reg.loss([3.0], [0.0]), 250 * 2.0**2 + math.log(2), rtol=1e-14)
