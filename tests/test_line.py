@@ -250,7 +250,7 @@ EXPONENTIALS = {
 }
 
 
-def solution(slope: Any, theta: float, far: float = 1e310) -> Any:
+def solution(slope: Any, theta: float, far: Any = "1e310") -> Any:
     """Where an increasing slope is theta, by bisection of what is asinh of a multiple of t, as t spans orders."""
     low, high = (mpmath.asinh(side * mpmath.mpf(far) * 1e10) for side in (-1, 1))
     for _ in range(160):
@@ -273,3 +273,35 @@ def test_the_loss_far_out_where_exponentials_overflow() -> None:
     reg = fysym.compile("-log(1+exp(t))-t**2/1000", domain="reals")
     # p = 500 (s - 1), so s p - p - p^2/1000 - (s y - g(y)) with y = 0 and g(0) = log 2
     np.testing.assert_allclose(reg.loss([3.0], [0.0]), 250 * 2.0**2 + math.log(2), rtol=1e-14)
+
+
+# Squares too large for a double: predictions are right, or NaN, never another number.
+OVERFLOWS = {
+    "-t*asinh(t)": (lambda t: mpmath.asinh(t) + t / mpmath.sqrt(1 + t * t), [3.0, 354.0, 357.0, 360.0, 700.0, 711.0]),
+    "-t**2*log(1+t)": (lambda t: 2 * t * mpmath.log1p(t) + t * t / (1 + t), [1.0, 1e155, 1e160, 1e300]),
+    "-t**4": (lambda t: 4 * t**3, [1.0, 1e160, 1e308, 1.7e308]),
+    "log(t) - t**2": (lambda t: 2 * t - 1 / t if t > 0 else -mpmath.inf, [-1e300, -1e160, 1.0, 1e160, 1e308]),
+    "-t**2/2 - sin(t)/2": (lambda t: t + mpmath.cos(t) / 2, [1.0, 1e200, 1.7e308]),
+}
+SURE = {"-t*asinh(t)": 2, "-t**2*log(1+t)": 2}  # how many of the first scores code has predictions for
+
+
+@pytest.mark.parametrize("h", OVERFLOWS)
+def test_squares_that_overflow_are_never_numbers(h: str) -> None:
+    slope, theta = OVERFLOWS[h]
+    p = fysym.compile(h, domain="orthant").predict(theta)
+    with mpmath.workdps(700):
+        expected = np.array([float(solution(slope, s)) if s > -1e100 else -1 / s for s in theta])
+    sure = SURE.get(h, len(theta))
+    np.testing.assert_allclose(p[:sure], expected[:sure], rtol=1e-12)
+    assert (np.isnan(p[sure:]) | (np.abs(p[sure:] / expected[sure:] - 1) < 1e-9)).all()
+
+
+def test_a_closed_form_that_overflows_is_not_believed() -> None:
+    reg = fysym.compile("-exp(t**2)", domain="reals")
+    p = reg.predict([3.0, 1e154, 1e200, -1e200])
+    with mpmath.workdps(50):  # 2 t exp(t^2) = s where 2 t^2 = W(s^2/2)
+        expected = [float(mpmath.sqrt(mpmath.lambertw(mpmath.mpf(s) ** 2 / 2).real / 2)) for s in (3, 1e154, 1e200)]
+    expected.append(-expected[-1])
+    assert p[0] == pytest.approx(expected[0], rel=1e-13)
+    assert (np.isnan(p) | (np.abs(p / expected - 1) < 1e-12)).all()

@@ -11,6 +11,7 @@ from .numpy import EPS, TINY
 # -- emitted from here --
 
 SOME = 2048
+WRONG = 2.0**32  # units in the last place of a slope that are no rounding
 
 
 def make_inverse(f: Any) -> tuple[Any, Any]:
@@ -42,9 +43,22 @@ def make_inverse(f: Any) -> tuple[Any, Any]:
     return inverse, coinverse
 
 
+def trusted(t: Any, slopes: Any) -> Any:
+    """Which of increasing points have slopes that code can compute: those with numbers, up to where these decrease.
+
+    Next to 0 a decrease is but rounding; beyond 1 it shows a square, or another part, that is too large for a double.
+    """
+    known = ~np.isnan(slopes)
+    so_far = np.maximum.accumulate(np.where(known, slopes, -np.inf))
+    falls = known & (t > 1.0) & (slopes < so_far - 1e-9 * np.abs(so_far))
+    return known & ~np.logical_or.accumulate(falls)
+
+
 class Half:
     """The solution t of slope(t) = s on 0 < t <= 1/2, or up to the last of `t`, for an increasing slope with its
     derivative; `t` are the points of the table.
+
+    Where code cannot compute the slope of the solution it is NaN; beyond the slope of the largest double, infinite.
     """
 
     def __init__(self, slope: Any, curvature: Any, kinks: list[tuple[float, float, float]], t: Any = None) -> None:
@@ -52,7 +66,8 @@ class Half:
         if t is None:
             t = np.concatenate([np.geomspace(1e-300, 1 / 64, 2000)[:-1], np.linspace(1 / 64, 0.5, 200)])
         slopes, rates = slope(t), 1.0 / curvature(t)
-        known = ~np.isnan(slopes)  # code may fail where t is beyond what a square of it can be
+        known = trusted(t, slopes)
+        self.beyond = t[-1] if t[-1] <= 0.5 else (np.inf if known[-1] else np.nan)
         t, slopes, rates = t[known], slopes[known], rates[known]
         for at, before, after in kinks:
             k = np.searchsorted(t, at)
@@ -71,9 +86,12 @@ class Half:
     def solve_some(self, s: Any) -> Any:
         """Newton's method from an interpolated guess, kept inside its cell of the table."""
         above = np.searchsorted(self.slopes, s)
+        beyond = above == len(self.t)
         below, above = np.maximum(above - 1, 0), np.minimum(above, len(self.t) - 1)
         low, high = np.where(s < self.slopes[0], 0.0, self.t[below]), self.t[above]
         t = self.guess(s, low, high, below, above)
+        searched = (low > 0.0) & (low < high) & ~beyond
+        wrong = np.zeros(len(s), bool)
         todo = np.arange(len(s))
         for _ in range(64):
             at = np.maximum(t[todo], TINY)
@@ -84,12 +102,17 @@ class Half:
             following = at - miss / curvature
             large = np.isinf(curvature)
             outside = ~((following >= low[todo]) & (following <= high[todo])) | large
-            settled = np.abs(miss) <= 2 * EPS * (np.where(large, 0.0, at * curvature) + np.abs(s[todo]))
-            following = np.where(outside, np.where(settled, at, 0.5 * (low[todo] + high[todo])), following)
+            rate = at * curvature
+            unit = EPS * np.where(np.isfinite(rate), rate, 0.0) + EPS * np.abs(s[todo])
+            settled = np.abs(miss) <= 2 * unit
+            wrong[todo] = (~(np.abs(miss) <= WRONG * unit) & ~large) | ~np.isfinite(miss)
+            following = np.where(outside, np.where(settled, at, 0.5 * low[todo] + 0.5 * high[todo]), following)
             t[todo] = following
             todo = todo[~settled & (high[todo] - low[todo] > EPS * at)]
             if len(todo) == 0:
                 break
+        t[beyond] = self.beyond
+        t[wrong & searched] = np.nan
         return t
 
     def guess(self, s: Any, low: Any, high: Any, below: Any, above: Any) -> Any:
@@ -99,4 +122,4 @@ class Half:
         start, end = self.rates[below] * width, self.rates[above] * width
         rise = high - low
         cubic = low + x * (start + x * (3.0 * rise - 2.0 * start - end + x * (start + end - 2.0 * rise)))
-        return np.where((cubic >= low) & (cubic <= high), cubic, 0.5 * (low + high))
+        return np.where((cubic >= low) & (cubic <= high), cubic, 0.5 * low + 0.5 * high)

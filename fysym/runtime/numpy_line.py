@@ -12,13 +12,15 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import row_name, wide
-from .numpy import TINY
-from .numpy_inverse import Half
+from .numpy import EPS, TINY
+from .numpy_inverse import WRONG, Half
 
 # -- emitted from here --
 
 LOW: float = 0.0  # of the interval; an emitted module sets it
 LARGEST = 1.7976931348623157e308
+SMALL = 1e-300
+FAR = 1e5  # rises beyond which closed forms are checked, as squares may be too large for a double
 
 
 def inside(t: Any) -> Any:
@@ -37,11 +39,31 @@ def slope(f: Any, t: Any) -> Any:
 
 
 def predict_one(f: Any, r: Any) -> Any:
-    """q at a rise r: the lower end at or below the lowest rise, the upper end at or above the highest."""
+    """q at a rise r: the lower end at or below the lowest rise, the upper end at or above the highest.
+
+    NaN where code cannot compute it.
+    """
     within = (r > f.slope_low - f.anchor) & (r < f.rise_high)
     t = np.where(r >= f.rise_high, f.high, np.where(np.isnan(r), np.nan, f.low))
     t[within] = np.minimum(np.maximum(f.inverse(r[within]), f.low), f.high)
+    unsure = within & ((np.abs(r) > FAR) | np.isinf(t))
+    if unsure.any():
+        t[unsure] = np.where(is_solution(f, t[unsure], r[unsure]), t[unsure], np.nan)
     return t
+
+
+def is_solution(f: Any, t: Any, r: Any) -> Any:
+    """Whether g'(t) is close to r + anchor.
+
+    Of a t that is infinite, or next to the end at 0, it must be on the right side at the last double there.
+    """
+    bounds = np.minimum(np.maximum(np.abs(t), SMALL if f.low == 0.0 else 0.0), LARGEST)
+    at = np.copysign(bounds, t)
+    found, rate = f.slope(at), np.abs(at * f.curvature(at))
+    off = (found - r) - f.anchor
+    unit = EPS * np.abs(r) + EPS * np.abs(f.anchor) + EPS * np.where(np.isfinite(rate), rate, 0.0)
+    beyond = np.where(np.isinf(t), off * np.sign(t) <= 8 * EPS * np.abs(r), (t < SMALL) & (f.low == 0.0) & (off >= 0.0))
+    return np.isfinite(found) & (beyond | (np.abs(off) <= WRONG * unit))
 
 
 def weights(f: Any, p: Any, r: Any) -> Any:
@@ -97,7 +119,7 @@ def proportions(given: Any, what: str) -> Any:
 def line_inverse(f: Any) -> Any:
     """inverse(r) by Newton's method from a table of rises, on either side of 0, where the rise is rise_middle."""
     sizes = np.concatenate([np.geomspace(1e-300, 1e-3, 1000)[:-1], np.geomspace(1e-3, 1e3, 1000)[:-1]])
-    sizes = np.concatenate([sizes, np.geomspace(1e3, 8e307, 1000)])
+    sizes = np.concatenate([sizes, np.geomspace(1e3, LARGEST, 1000)])
     before, after = f.slope_low - f.anchor, f.slope_low - f.anchor
     if f.low < 0.0:
         before, after = f.rise_middle, f.rise_middle
