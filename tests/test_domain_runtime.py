@@ -167,8 +167,12 @@ def test_poisson_on_the_half_line() -> None:
 
 def soft(low: float) -> SimpleNamespace:
     """g = t^2/2 + |t|, whose q is soft thresholding: the inverse is found by Newton's method from a table."""
+
+    def slope(t: np.ndarray) -> np.ndarray:
+        return t + np.sign(t)
+
     f = entropy(
-        {"rise": lambda t: t + np.sign(t), "curvature": np.ones_like, "weight": lambda t, r: np.ones_like(t)},
+        {"slope": slope, "rise": slope, "curvature": np.ones_like, "weight": lambda t, r: np.ones_like(t)},
         slope_low=-inf if low < 0 else 1.0, rise_high=inf, rise_middle=0.0, anchor=0.0, low=low, high=inf,
         kinks=[(0.0, -1.0, 1.0)] if low < 0 else [],
     )  # fmt: skip
@@ -184,6 +188,19 @@ def test_an_inverse_by_newton_on_the_line() -> None:
     np.testing.assert_allclose(numpy_line.predict_one(soft(0.0), r), np.maximum(r - 1.0, 0.0), rtol=1e-14, atol=eps)
 
 
+def test_what_code_cannot_compute_on_the_line_is_nan() -> None:
+    """A part of the slope, which is next to 1 from 1e9 on, is lost where t^2 is too large for a double."""
+    f = soft(-inf)
+    f.slope = f.rise = lambda t: 1e-3 * np.arcsinh(t) + t / np.sqrt(1.0 + t * t)
+    f.curvature = lambda t: (1e-3 + 1.0 / (1.0 + t * t)) / np.sqrt(1.0 + t * t)
+    f.kinks = []
+    f.inverse = numpy_line.line_inverse(f)
+    r = f.slope(np.array([1e-9, 3.0, -1e100, 1e150]))
+    found = numpy_line.predict_one(f, np.concatenate([r, [1.356, 1.5, -2.0]]))
+    np.testing.assert_allclose(found[:4], [1e-9, 3.0, -1e100, 1e150], rtol=1e-10)
+    assert np.isnan(found[4:]).all()
+
+
 def test_proportions_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(numpy_line.proportions(given([0.0, 7.0]), "y"), [[0.0, 7.0]])
     with pytest.raises(InputError, match="y must be finite and not negative: .* contains -1"):
@@ -193,3 +210,8 @@ def test_proportions_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="y must be finite: .* contains nan"):
         numpy_line.proportions(given([1.0, nan]), "y")
     np.testing.assert_array_equal(numpy_line.inside(np.array([-1e309, 1.0])), [-numpy_line.LARGEST, 1.0])
+
+
+def test_what_has_no_value_is_never_settled_as_a_number() -> None:
+    p = numpy_domain.settle_total(np.array([[nan, 0.5, 0.5]]), np.ones((1, 3)), np.zeros(1), np.array([1.5]))
+    assert np.isnan(p[0, 0])

@@ -328,3 +328,23 @@ def test_a_domain_that_would_refuse_is_not_suggested() -> None:
         fysym.compile("4*(sqrt(t) - t)", domain="reals")
     with pytest.raises(fysym.NotConcaveError, match='domain="orthant"'):
         fysym.compile("t - t*log(t)", domain="reals")
+
+
+FAR = [  # h' is 1/(2 sqrt(1 - t)), or so: q is 1 - 1/(4 s^2), whose squares are too large for a double
+    ("sqrt(1-t)", "cube", [1e155, -1e155, 1e160, 1e300, 1.0], [1.0, 0.0, 1.0, 1.0, 0.75]),
+    ("sqrt(t*(1-t))", "cube", [1e155, -1e155, 1e160, -1e300, 0.0], [1.0, 0.0, 1.0, 0.0, 0.5]),
+    ("sqrt(1-t)", 1.5, [1e160, 0.0, 0.0], [1.0, 0.25, 0.25]),
+    ("sqrt(1-t)", 2, [1e200, 0.0, 0.0, 0.0], [1.0, 1 / 3, 1 / 3, 1 / 3]),
+    ("sqrt(t*(1-t))", 2, [1e200, -1e200, 1e250, 0.0], [1.0, 0.0, 1.0, 0.0]),
+    ("sqrt(1-t)", 1.5, [1e160, 1e160, 0.0], [0.75, 0.75, 0.0]),
+]
+
+
+@pytest.mark.parametrize(("h", "domain", "theta", "expected"), FAR)
+def test_scores_whose_squares_are_too_large_for_a_double(
+    h: str, domain: Any, theta: list[float], expected: list[float]
+) -> None:
+    reg = fysym.compile(h, domain=domain if domain == "cube" else fysym.budget(domain))
+    np.testing.assert_allclose(reg.predict(theta), expected, rtol=1e-15, atol=1e-100)
+    labels = np.array(expected)
+    assert reg.loss(theta, labels) <= 1e-15 * max(1.0, float(np.abs(theta).max()) * 1e-150)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import indicators, row_name, wide
-from .numpy import EPS, NOISE, TINY, complement, inside, pieces, predict_one, value, weights
+from .numpy import BELOW_ONE, EPS, NOISE, TINY, inside, pieces, value, weights, where_within
 from .numpy_losses import tangent
 
 # -- emitted from here --
@@ -39,6 +39,37 @@ def solve(f: Any, theta: Any) -> SimpleNamespace:
     if f.total is not None:  # the last step was taken in p
         co = np.where((np.abs(co - (1.0 - p)) <= 4 * EPS) & ~sure[:, None], co, 1.0 - p)
     return SimpleNamespace(p=p, s=s, tau=tau, co=co, masked=masked & (f.total is not None))
+
+
+def reach(f: Any) -> tuple[float, float]:
+    """Rises at and beyond which q is 0 and 1 to the last digit, where closed forms may be too large for a double.
+
+    Where the slope at an end is infinite, that is as far again from the middle as the last double before the end.
+    """
+    first, last = f.slope(np.array([TINY, BELOW_ONE])) - f.anchor
+    low, high = 2.0 * first - f.rise_middle, 2.0 * last - f.rise_middle
+    lowest = low if low < f.rise_middle and np.isinf(f.slope_low) else f.slope_low - f.anchor
+    return float(lowest), float(high if high > f.rise_middle and np.isinf(f.rise_high) else f.rise_high)
+
+
+def within_reach(f: Any) -> tuple[float, float]:
+    """The reach of f, found once."""
+    if not hasattr(f, "reach"):
+        f.reach = reach(f)
+    return f.reach  # type: ignore[no-any-return]
+
+
+def predict_one(f: Any, r: Any) -> Any:
+    """q at a rise r, which is 0 at or below the lowest rise and 1 at or above the highest."""
+    lowest, highest = within_reach(f)
+    return where_within((r > lowest) & (r < highest), f.inverse, r, f.rise_middle, r >= highest)
+
+
+def complement(f: Any, r: Any) -> Any:
+    """1 - q at a rise r, without cancellation where q is close to 1."""
+    lowest, highest = within_reach(f)
+    e = where_within((r > lowest) & (r < f.rise_high), f.coinverse, r, f.rise_middle, r < f.rise_high)
+    return np.where((r >= highest) & ~(e <= EPS), 0.0, e)
 
 
 def predict_rows(f: Any, theta: Any, out: Any) -> None:
@@ -78,6 +109,7 @@ def with_total(f: Any, theta: Any, masked: Any) -> tuple[Any, Any, Any, Any]:
     if len(todo):
         u[todo], found = search_total(f, x[todo], left[todo])
         p[todo] = np.where(infinite[todo], 1.0, found)
+    bad |= ~(np.abs(p.sum(axis=1) - f.total) <= 1e-12 * f.total) & ~sure  # code cannot compute q there
     s = np.where(infinite, np.inf, (x - u[:, None]) + f.anchor)
     tau = np.where(crowd, np.inf, origin + (u - f.anchor))
     for array in (p, s, tau):
@@ -165,11 +197,11 @@ def between_total(f: Any, x: Any, low: Any, high: Any, total: Any) -> Any:
 def settle_total(p: Any, w: Any, step: Any, total: Any) -> Any:
     """The last Newton step, taken in p, and the total restored among the coordinates below 1."""
     p = np.minimum(np.maximum(p - w * step[:, None], 0.0), 1.0)
-    below = np.where(p < 1.0, p, 0.0)
+    below = np.where(p >= 1.0, 0.0, p)
     rest = total - np.count_nonzero(p >= 1.0, axis=1)
     amount = below.sum(axis=1)
     ratio = np.where((amount > 0.0) & (rest > 0.0), rest / np.where(amount > 0.0, amount, 1.0), 1.0)
-    return np.where(p < 1.0, np.minimum(below * ratio[:, None], 1.0), 1.0)
+    return np.where(p >= 1.0, 1.0, np.minimum(below * ratio[:, None], 1.0))
 
 
 def gap(f: Any, solved: Any, y: Any) -> Any:
