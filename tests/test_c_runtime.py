@@ -161,6 +161,26 @@ def test_scores_farther_apart_than_a_double_can_say(name: str, domain: str) -> N
     assert (c.loss(theta, p) == reg.loss(theta, p, target="numpy")).all()
 
 
+FAR = [
+    ("sqrt(1-t)", "simplex", [1e160, 0.0, 0.0], [1.0, 0.0, 0.0]),
+    ("sqrt(1-t)", "cube", [1e155, -1e155, 1e160], [1.0, 0.0, 1.0]),
+    ("sqrt(1-t)", "budget 1.5", [1e160, 0.0, 0.0], [1.0, 0.25, 0.25]),
+    ("sqrt(1-t)", "budget 2", [1e200, 0.0, 0.0, 0.0], [1.0, 1 / 3, 1 / 3, 1 / 3]),
+    ("-t**4", "orthant", [1e160, 1e308], [2.5e159 ** (1 / 3), 2.5e307 ** (1 / 3)]),
+    ("-log(1+exp(t))-t**2/1000", "reals", [2.4, 2.5, 3.0, 10.0], [700.0, 750.0, 1000.0, 4500.0]),
+    ("t - t*log(t) - t**2", "orthant", [1e160], [5e159]),
+    ("-t**2*log(1+t)", "orthant", [1e160, 1e300], None),
+    ("-t*asinh(t)", "orthant", [360.0, 700.0], None),
+]
+
+
+@pytest.mark.parametrize(("h", "domain", "theta", "expected"), FAR)
+def test_squares_too_large_for_a_double(h: str, domain: str, theta: list[float], expected: list[float] | None) -> None:
+    """Predictions are right, or NaN."""
+    p = pair(h, domain)[1].predict(np.array([theta]))[0]
+    np.testing.assert_allclose(p, [np.nan] * len(theta) if expected is None else expected, rtol=1e-13, atol=1e-100)
+
+
 def test_differences_beyond_a_double_weigh_what_they_should() -> None:
     _, c = pair("gini")
     assert c.loss([[1.5e308, -1.5e308]], [[0.75, 0.25]])[0] == pytest.approx(0.75e308, rel=1e-14)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import sympy
 
 from ..domains import SIMPLEX, Domain
-from ..program import Program, Scalar
+from ..program import Program, Scalar, compiled
 from ..rewrite import expm1, log1p, ndtr, wrightomega
+from ..runtime.numpy_domain import reach
+from ..runtime.numpy_inverse import trusted
 from .printer import Table, lines
 
 PLAIN = "exp log sin cos tan atan sinh cosh tanh asinh erf erfc"
@@ -48,7 +52,7 @@ HELPERS = {
 static double wright_omega(double z) {
     double w = z < -2.0 ? exp(z) : (z > 2.0 ? z - log(z) : exp(0.6 * (z - 1.0)));
     int k;
-    if (z < -700.0) return w;
+    if (z < -700.0 || z > 1e18) return w;
     for (k = 0; k < 6; k++) {
         double r = z - w - log(w), a = 2.0 * (1.0 + w) * (1.0 + w + 2.0 / 3.0 * r);
         w *= 1.0 + r / (1.0 + w) * (a - r) / (a - 2.0 * r);
@@ -225,6 +229,7 @@ def _definitions(program: Program) -> list[str]:
         "LAST": math.nextafter(domain.high, 0.0),
         **{name.upper(): value for name, value in program.ends.items()},
     }
+    numbers["LOWEST_RISE"], numbers["HIGHEST_RISE"] = _reach(program)
     if domain.total is not None:
         numbers["TOTAL"] = domain.total
     if _is_softmax(program):
@@ -242,6 +247,18 @@ def _definitions(program: Program) -> list[str]:
     ]
 
 
+def _reach(program: Program) -> tuple[float, float]:
+    """Rises at and beyond which q is at the lower and the upper end of the interval, to the last digit: numpy_domain
+    says how these are found.
+    """
+    ends = program.ends
+    if not program.domain.bounded:
+        return ends["slope_low"] - ends["anchor"], ends["rise_high"]
+    slope = compiled(program.slope.expr, program.slope.argument)
+    with np.errstate(all="ignore"):
+        return reach(SimpleNamespace(**ends, slope=slope))
+
+
 def _is_softmax(program: Program) -> bool:
     """Whether the threshold has a closed form."""
     return program.exponential is not None and program.domain == SIMPLEX
@@ -253,11 +270,12 @@ def _functions(program: Program) -> str:
         texts.append(_function("entropy_covalue", program.covalue))
     if _is_softmax(program):
         return "\n".join(texts)
-    has_total, numeric = program.domain.total is not None, program.inverse is None
-    if has_total or numeric:
+    has_total, numeric, line = program.domain.total is not None, program.inverse is None, not program.domain.bounded
+    if has_total or numeric or line:
         texts.append(_function("entropy_curvature", program.curvature))
-    if has_total:
+    if has_total or line:
         texts.append(_function("entropy_slope", program.slope))
+    if has_total:
         choice = "1.0 / entropy_curvature(t)"
         for at, _, _ in program.kinks:
             choice = f"t == {at!r} ? 0.0 : {choice}"
@@ -304,9 +322,10 @@ def _line_inverse(program: Program) -> str:
     """q by Newton's method in t where it is positive, and in -t where it is negative, inside a bracket."""
     assert program.rise is not None
     above = [kink for kink in program.kinks if kink[0] > 0.0]
+    rise = compiled(program.rise.expr, program.rise.argument)
     texts = [
         _function("entropy_rise", program.rise),
-        _half("upper_half", "entropy_rise(t) - s", "entropy_curvature(t)", above, sys.float_info.max),
+        _half("upper_half", "entropy_rise(t) - s", "entropy_curvature(t)", above, _last_trusted(rise)),
     ]
     if program.domain.low == 0.0:
         return "\n".join([*texts, "static double entropy_inverse(double s) { return upper_half(s); }\n"])
@@ -314,19 +333,30 @@ def _line_inverse(program: Program) -> str:
     middle = program.ends["rise_middle"]
     ((_, before, after),) = [kink for kink in program.kinks if kink[0] == 0.0] or [(0.0, middle, middle)]
     texts += [
-        _half("lower_half", "s - entropy_rise(-t)", "entropy_curvature(-t)", below, sys.float_info.max),
+        _half("lower_half", "s - entropy_rise(-t)", "entropy_curvature(-t)", below, _last_trusted(lambda t: -rise(-t))),
         f"static double entropy_inverse(double s) {{\n    if (s > {number(after)}) return upper_half(s);\n"
         f"    return s < {number(before)} ? -lower_half(s) : 0.0;\n}}\n",
     ]
     return "\n".join(texts)
 
 
+def _last_trusted(slope: Callable[[Any], Any]) -> float:
+    """The last of many numbers up to the largest double at which code can compute an increasing slope."""
+    t = np.append(2.0 ** np.arange(1024), sys.float_info.max)
+    with np.errstate(all="ignore"):
+        return float(t[trusted(t, slope(t))][-1])
+
+
 def _half(name: str, miss: str, curvature: str, kinks: Sequence[tuple[float, float, float]], high: float) -> str:
-    """The solution 0 < t <= high of miss = 0; it stays at a kink for all s between its rises."""
+    """The solution 0 < t <= high of miss = 0; it stays at a kink for all s between its rises.
+
+    On an infinite interval it is NaN where code cannot compute the slope there, infinite beyond the largest double.
+    """
     stays = [
         f"    if (s >= {number(before)} && s <= {number(after)}) return {number(at)};\n" for at, before, after in kinks
     ]
-    return _HALF.format(name=name, miss=miss, curvature=curvature, kinks="".join(stays), high=number(high))
+    last = "t" if high <= 0.5 else ("INFINITY" if high == sys.float_info.max else "NAN")
+    return _HALF.format(name=name, miss=miss, curvature=curvature, kinks="".join(stays), high=number(high), last=last)
 
 
 _HALF = """static double {name}(double s) {{
@@ -338,7 +368,10 @@ _HALF = """static double {name}(double s) {{
         if (slope < 1e300 && (fabs(miss) <= 4.4e-16 * fabs(s) || fabs(step) <= 2.2e-16))
             return fabs(step) < 1e-6 ? next : t;
         if (miss < 0.0) low = t; else high = t;
-        if (high - low <= 2.2e-16 * high) return t;
+        if (high - low <= 2.2e-16 * high) {{
+            if (high == {high}) return {last};
+            return low < 1e-300 || !(fabs(miss) > 1e-6 * fabs(s) + 1e-6 * slope || !isfinite(miss)) ? t : NAN;
+        }}
         if (k % 4 == 3 || !(next > low && next < high))
             next = high < 2.0 * low ? low + 0.5 * (high - low) : sqrt(low) * sqrt(high);
         t = next;

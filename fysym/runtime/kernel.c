@@ -14,17 +14,42 @@ static double value(double t) {
 }
 
 #ifndef RATE
-/* q at a rise r, the distance of a slope to the anchor: an end of the interval at or beyond the rise there. */
+#ifndef BOUNDED
+#define FAR 1e5 /* rises beyond which closed forms are checked, as squares may be too large for a double */
+
+/* Whether g'(t) is close to r + ANCHOR; of a t that is infinite, or next to the end at 0, it must be on the right side
+   at the last double there. */
+static int is_solution(double t, double r) {
+    double at = copysign(fmin(fmax(fabs(t), LOW == 0.0 ? 1e-300 : 0.0), DBL_MAX), t);
+    double found = entropy_slope(at), off = (found - r) - ANCHOR, rate = fabs(at * entropy_curvature(at));
+    if (!isfinite(found) || isnan(t)) return 0;
+    if (isinf(t)) return copysign(off, off * t) <= 8 * EPS * fabs(r);
+    if (LOW == 0.0 && t < 1e-300 && off >= 0.0) return 1;
+    return fabs(off) <= 1e-6 * fabs(r) + 1e-6 * fabs(ANCHOR) + 1e-6 * (isfinite(rate) ? rate : 0.0);
+}
+#endif
+
+/* q at a rise r, the distance of a slope to the anchor: an end of the interval at or beyond the rise there. NaN where
+   code cannot compute it. */
 static double prediction(double r) {
-    if (!(r > SLOPE_LOW - ANCHOR)) return r != r ? r : LOW;
-    return r >= RISE_HIGH ? HIGH : clamp(entropy_inverse(r), LOW, HIGH);
+    double t;
+    if (!(r > LOWEST_RISE)) return r != r ? r : LOW;
+    if (r >= HIGHEST_RISE) return HIGH;
+    t = clamp(entropy_inverse(r), LOW, HIGH);
+#ifndef BOUNDED
+    if ((fabs(r) > FAR || isinf(t)) && !is_solution(t, r)) return NAN;
+#endif
+    return t;
 }
 
 #ifdef BOUNDED
 /* 1 - q, without cancellation where q is close to 1. */
 static double complement(double r) {
-    if (!(r > SLOPE_LOW - ANCHOR)) return r != r ? r : 1.0;
-    return r >= RISE_HIGH ? 0.0 : clamp(entropy_coinverse(r), 0.0, 1.0);
+    double e;
+    if (!(r > LOWEST_RISE)) return r != r ? r : 1.0;
+    if (r >= RISE_HIGH) return 0.0;
+    e = clamp(entropy_coinverse(r), 0.0, 1.0);
+    return r >= HIGHEST_RISE && !(e <= EPS) ? 0.0 : e;
 }
 #endif
 #endif
@@ -218,6 +243,7 @@ static row solve(const void *scores, int single, size_t classes) {
             if (p >= 1.0) left -= 1.0; else amount += p;
         }
         if (left > 0.0 && amount > 0.0) r.divisor = amount / left;
+        else r.bad = !(fabs(amount - left) <= 1e-12 * TOTAL); /* code cannot compute q there */
     }
 #endif
 #endif
