@@ -135,7 +135,8 @@ class Methods:
         """The Fenchel-Young loss of each row; y are integer labels or proportions.
 
         With a cost ("zero-one", a vector of d, a (d, d) matrix with a row for each label, or an array like theta) it is
-        the largest <theta + cost, p> + H(p), less <theta, y> + H(y): Shannon with "zero-one" is softmax-margin.
+        the largest <theta + cost, p> + H(p), less <theta, y> + H(y): Shannon with "zero-one" is softmax-margin. A cost
+        of shape (d, d) is the matrix with a row for each label first, even where theta has that shape.
 
         >>> import fysym
         >>> gini = fysym.catalog.gini

@@ -48,6 +48,13 @@ def test_a_small_scale_with_zero_one_is_nearly_the_hinge() -> None:
     np.testing.assert_allclose(fysym.catalog.gini.scale(1e-9).loss(THETA, LABELS, cost="zero-one"), hinge, atol=1e-8)
 
 
+def test_a_square_of_costs_is_the_matrix_of_labels() -> None:
+    theta, labels = THETA[:3], np.array([2, 0, 0])
+    expected = fysym.catalog.gini.loss(theta, labels, cost=MATRIX)
+    rows = [fysym.catalog.gini.loss(x, k, cost=MATRIX[k]) for x, k in zip(theta, labels, strict=True)]
+    np.testing.assert_allclose(expected, rows, rtol=1e-13)
+
+
 def test_axis_dtype_and_families() -> None:
     reg = fysym.catalog.gini
     straight = reg.loss(THETA, LABELS, cost=MATRIX)
@@ -63,7 +70,12 @@ def test_axis_dtype_and_families() -> None:
         ("hinge", 'cost must be "zero-one", a vector or a matrix, not .hinge'),
         ([1.0, 2.0], r"cost has shape \(2,\); it must be \(3,\), \(3, 3\) or that of theta, \(4, 3\)"),
         ([1.0, np.nan, 2.0], "cost must be finite"),
-        (object(), "a matrix of numbers"),
+        (object(), "cost must be an array of real numbers"),
+        (["1", "2", "3"], "cost must be an array of real numbers, not of <U1"),
+        ([None, 1, 2], "cost must be an array of real numbers: it contains None or text"),
+        (np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "cost has masked entries; only scores may be masked"),
+        (np.ma.masked_array(MATRIX, mask=MATRIX > 0), "cost has masked entries"),
+        (2.0, "cost must have at least one dimension"),
     ],
 )
 def test_a_wrong_cost_is_explained(cost: Any, message: str) -> None:

@@ -15,7 +15,7 @@ def augmented(module: Any, theta: Any, y: Any, cost: Any, axis: int) -> tuple[An
     "zero-one"         1 - y: every class but the label's own costs 1
     a vector (d,)      the same costs for every row
     a matrix (d, d)    row k holds the costs when the label is k (y times the matrix for proportions)
-    the shape of theta the costs themselves
+    the shape of theta the costs themselves, unless that is (d, d)
     """
     with np.errstate(all="ignore"):
         given = module.as_rows(theta, axis)
@@ -32,16 +32,13 @@ def _rows(module: Any, cost: Any, wanted: Any, given: Any) -> Any:
         if (wanted > 1.0).any() or (wanted < 0.0).any():
             raise InputError('cost="zero-one" is for y between 0 and 1; give the costs as a vector or a matrix')
         return 1.0 - wanted
-    try:
-        array = np.asarray(cost, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f'cost must be "zero-one", a vector or a matrix of numbers: {error}') from None
-    if not np.isfinite(array).all():
+    read = module.as_rows(cost, -1, "cost")  # its checks
+    if not np.isfinite(read.rows).all():
         raise InputError("cost must be finite; mask a class by a score of -inf")
-    if array.shape == (d, d):
-        return wanted @ array
-    if array.shape == (d,):
-        return np.broadcast_to(array, wanted.shape)
-    if array.shape == given.shape:
-        return module.as_rows(array, given.axis, "cost").rows
-    raise InputError(f"cost has shape {array.shape}; it must be ({d},), ({d}, {d}) or that of theta, {given.shape}")
+    if read.shape == (d, d):
+        return wanted @ read.rows
+    if read.shape == (d,):
+        return np.broadcast_to(read.rows, wanted.shape)
+    if read.shape == given.shape:
+        return module.as_rows(cost, given.axis, "cost").rows
+    raise InputError(f"cost has shape {read.shape}; it must be ({d},), ({d}, {d}) or that of theta, {given.shape}")
