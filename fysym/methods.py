@@ -64,6 +64,11 @@ class Methods:
     def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
         raise NotImplementedError
 
+    def _why_no_margin(self) -> str:
+        """Why the margin is None, as the facts say it."""
+        theory = getattr(getattr(self, "derivation", None), "theory", None)
+        return getattr(theory, "undetermined", {}).get("margin", "not determined")
+
     def _scaled(self, factor: sympy.Expr) -> Self:
         raise NotImplementedError
 
@@ -96,9 +101,10 @@ class Methods:
         if not wanted.is_positive:
             raise ParameterError(f"the margin must be a positive number, not {wanted}")
         margin = self.margin
-        if margin is None or margin.is_infinite:
-            known = "is not determined" if margin is None else "is infinite"
-            raise ParameterError(f"the margin of this entropy {known}, so no scale gives it another one")
+        if margin is None:
+            raise ParameterError(f"no scale gives this entropy another margin, which is {self._why_no_margin()}")
+        if margin.is_infinite:
+            raise ParameterError("the margin of this entropy is infinite, so no scale gives it another one")
         return self._scaled(wanted / margin)
 
     # Numbers

@@ -295,8 +295,10 @@ def _coordinates(regs: Sequence[Drawable]) -> int:
         return 1
     if totals == {1.0}:
         return 2
+    names = ", ".join(dict.fromkeys(str(_domain(reg)) for reg in regs))
     raise InputError(
-        "the three panels are drawn on the simplex, or on domains without a total, not on both or on a budget"
+        "the three panels are drawn of entropies that are all on the simplex, or all on domains without a total (cube, "
+        f"orthant, reals); got {names}"
     )
 
 

@@ -37,7 +37,17 @@ def solve(reg: Regularizer, wanted: Mapping[str, Any]) -> dict[str, sympy.Expr]:
     parameters = {p.user: p for p in reg.derivation.entropy.parameters}
     if len(facts) != len(parameters) or not parameters:
         names = ", ".join(p.name for p in parameters.values()) or "none"
-        raise ParameterError(f"as many facts must be wanted as there are free parameters ({names}); got {len(facts)}")
+        if not parameters:
+            remedy = (
+                f"leave out one of {', '.join(given)} to solve for it" if given else "there is nothing to solve for"
+            )
+        elif len(facts) < len(parameters):
+            remedy = "want another fact, or give the value of a parameter"
+        else:
+            remedy = "want fewer facts" + (" or give fewer parameters" if given else "")
+        raise ParameterError(
+            f"as many facts must be wanted as there are free parameters ({names}); got {len(facts)}: {remedy}"
+        )
     equations = [_equation(reg, name, value) for name, value in facts.items()]
     for (name, value), equation in zip(facts.items(), equations, strict=True):
         if not equation.free_symbols:

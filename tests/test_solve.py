@@ -33,8 +33,12 @@ def test_two_facts_find_two_parameters() -> None:
     [
         ({"margin": -1}, "no member has margin = -1 in the range alpha > 1"),
         ({"colour": 1}, "'colour' is not a fact of this family that is a number; those are .*margin"),
-        ({"margin": 2, "slope_at_0": 1}, "as many facts must be wanted as there are free parameters .alpha.; got 2"),
-        ({}, "got 0"),
+        (
+            {"margin": 2, "slope_at_0": 1},
+            "as many facts must be wanted as there are free parameters .alpha.; got 2: want fewer facts$",
+        ),
+        ({"margin": 2, "alpha": 3}, r"free parameters .none.; got 1: leave out one of alpha to solve for it"),
+        ({}, "got 0: want another fact, or give the value of a parameter"),
         ({"margin": "two"}, "'two' is not a real number"),
     ],
 )
@@ -73,6 +77,9 @@ def test_margins_on_demand() -> None:
     assert family.margin == sympy.Rational(1, 3) and family.bind(alpha=3).margin == sympy.Rational(1, 3)
     with pytest.raises(fysym.ParameterError, match="is infinite, so no scale"):
         fysym.catalog.shannon.with_margin(1)
+    for domain in ("cube", "orthant", "reals"):
+        with pytest.raises(fysym.ParameterError, match=f"another margin, which is not applicable on the {domain}"):
+            fysym.compile("-t**2/2", domain=domain).with_margin(2)
     for wrong in (0, -2, float("nan"), "one"):
         with pytest.raises(fysym.ParameterError):
             fysym.catalog.gini.with_margin(wrong)
