@@ -519,6 +519,41 @@ def test_however_far_a_score_is_ahead_no_vertex_is_reached() -> None:
         assert reg.loss([lead, 0.0, 0.0], 0) == pytest.approx(0.5 / lead, rel=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        ("(1 - u) - (1 - u)*log(1 - u)", "t**2"),
+        ("sqrt(1 - u)", "t**2"),
+        ("sqrt(u)", "t*(1 - t)"),
+        ("u**(1/10)", "t*(1 - t)"),
+        ("sqrt(1 - u)", "t**3"),
+        ("u**(1/3)", "sin(pi*t)"),
+    ],
+)
+def test_no_row_is_lost_between_ordinary_scores_and_a_vertex(outer: str, inner: str) -> None:
+    reg = fysym.compile_composite(outer, inner)
+    reference = Reference(reg.outer, reg.inner, 700)
+    scales = 10.0 ** np.array([0, 1, 2, 3, 5, 10, 20, 40, 60, 110, 150])
+    theta = np.random.default_rng(1).normal(size=(11, 12, 4)) * scales[:, None, None]
+    theta[:, 0] = scales[:, None] * [7.0, 0.0, 0.0, -1.0]
+    p = reg.predict(theta, target="numpy")
+    assert (p >= 0).all() and np.abs(p.sum(axis=-1) - 1).max() <= 1e-14
+    for scores, found in zip(theta[:, :2].reshape(-1, 4), p[:, :2].reshape(-1, 4), strict=True):
+        rest = np.sort(found)[:-1].sum()
+        if rest > 0.0:
+            with mpmath.workdps(700):
+                guess = [mpmath.mpf(x) for x in found]
+                guess[found.argmax()] -= mpmath.fsum(guess) - 1
+            exact, rates = reference.solve(scores.tolist(), guess)
+            for a, b, rate in zip(found, exact, rates, strict=True):
+                assert abs(a - b) <= 1e-10 * b + 4 * np.spacing(np.abs(scores).max()) * float(rate) + 1e-300
+        else:  # even e = 1e-300 is too much: the slope of G there is less than the lead
+            with mpmath.workdps(700):
+                e = mpmath.mpf(10) ** -300
+                lead = np.diff(np.sort(scores)[-2:])[0]
+                assert -reference.g(1, [e, 1 - e]) * (reference.s(1, 1 - e) - reference.s(1, e)) < lead
+
+
 def test_logarithms_next_to_a_vertex() -> None:
     reg = fysym.compile_composite("sqrt(log(u))", "sqrt(t)")
     scores = [1e12, 0.0, 0.0]

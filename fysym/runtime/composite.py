@@ -16,6 +16,7 @@ EPS = 2.0**-52
 MANY = 2**18  # entries that are worked on at a time
 LARGE = 4.0  # w beyond which the loss is not split
 CLOSE = 0.05  # a distance from a vertex
+LEAST = 1e-300  # of what next to a vertex is not left out
 
 
 class Functions:
@@ -117,7 +118,7 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     n = len(x)
     module = functions.separable._module
     f = module.F
-    p, cut = np.empty_like(x), np.full(n, -np.inf)
+    p, cut, wrong = np.empty_like(x), np.full(n, -np.inf), np.zeros(n, dtype=bool)
     vertex = np.full(n, functions.w(np.array([functions.at_one]))[0])
     classes = np.count_nonzero(x > -np.inf, axis=1)
     uniform = functions.w(np.where(classes > 1, classes * functions.inner[0](1.0 / classes), functions.at_one))
@@ -158,23 +159,28 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         # F' has only the digits that rounding leaves to w and to p; with less than those, u has underflown
         change = (np.where(solved.p > 0.0, np.abs(functions.inner[1](solved.p)), 0.0) * solved.p).sum(axis=1)
         lost = np.abs(miss) > EPS * (100.0 + 64.0 * (np.abs(rate) + np.abs(bend) * change))
-        p[todo[narrow & lost]] = np.nan  # rather than a number that is wrong
+        wrong[todo] = ~done | np.isnan(miss) | (narrow & lost)
         w[todo] = np.where(done, at, after)
         todo = todo[~done]
         if len(todo) == 0:
             break
-    p[todo] = np.nan
     if functions.at_one == 0.0 and np.isfinite([f.slope_low, f.slope_high]).all():
         near = np.flatnonzero((p.max(axis=1) > 1.0 - CLOSE) & (classes > 1))
-        p[near], w[near] = polished(functions, x[near], p[near])
+        fine, steady, right = polished(functions, x[near], p[near])
+        better = near[right]
+        p[better], w[better], wrong[better] = fine[right], steady[right], False
+    p[wrong & (classes > 1)] = np.nan  # rather than a number that is wrong
     return p, w, cut
 
 
-def polished(functions: Functions, x: Any, p: Any) -> tuple[Any, Any]:
+def polished(functions: Functions, x: Any, p: Any) -> tuple[Any, Any, Any]:
     """p and w next to a vertex that is not reached, by Newton's method for log p: x / w has not the digits there.
 
+    The last of what is returned is whether p is optimal.
+
     With k the largest class, x_j + w D_j = 0 on the support, where D_j = s'(p_j) - s'(p_k). In a step dp, with
-    E = sum_j dp_j and Z = sum_j D_j dp_j, w changes by G'' Z and D_j by s''(p_j) dp_j + s''(p_k) E.
+    E = sum_j dp_j and Z = sum_j D_j dp_j, w changes by G'' Z and D_j by s''(p_j) dp_j + s''(p_k) E. All is
+    divided by w, and 1/s'' by the largest of it, as they may be as large as a double can be.
     """
     f = functions.separable._module.F
     rows, top = np.arange(len(p)), x.argmax(axis=1)
@@ -183,41 +189,56 @@ def polished(functions: Functions, x: Any, p: Any) -> tuple[Any, Any]:
     best = lost.argmax(axis=1)  # l
     others = np.where((lost == lost.max(axis=1)[:, None]) & (p.max(axis=1) >= 1.0)[:, None], EPS / 4.0, p)
     others[rows, top] = 0.0
-    w = np.ones(len(p))
-    for _ in range(60):
-        rest = others.sum(axis=1)
-        p = np.array(others)
-        p[rows, top] = 1.0 - rest
-        u = functions.u(p)
-        w, bend = functions.w(u), functions.outer[2](u) + 0.0 * u
-        some = others > 0.0
+    for _ in range(80):
+        rest, some, u, w, bend, end, apart = beside(functions, others, top)
         safe = np.where(some, others, 0.5)
-        end, curve = functions.inner[1](1.0 - rest) + 0.0 * rest, w * -(f.curvature(1.0 - rest) + 0.0 * rest)
-        apart = functions.inner[1](safe) + 0.0 * safe - end[:, None]
-        force = w[:, None] * apart
-        soft = np.where(some, 1.0 / (w[:, None] * -(f.curvature(safe) + 0.0 * safe)), 0.0)
-        miss = np.where(some, force * np.log(-x / force), 0.0)
+        curve, soft = -(f.curvature(1.0 - rest) + 0.0 * rest), np.where(some, -1.0 / f.curvature(safe), 0.0)
+        most = np.abs(soft).max(axis=1)
+        share = soft / most[:, None]
+        miss = np.where(some, apart * np.log(-x / w[:, None] / apart), 0.0)
         # Two linear equations for E and Z. All D are nearly the same: what they share with class l is taken out.
         lead, m = apart[rows, best], miss[rows, best]
         off, more = np.where(some, apart - lead[:, None], 0.0), np.where(some, miss - m[:, None], 0.0)
-        sums = (soft, soft * off, soft * off**2, soft * more, soft * off * more)
+        sums = (share, share * off, share * off**2, share * more, share * off * more)
         a, o1, o2, n0, n1 = (terms.sum(axis=1) for terms in sums)
         b, one = a * lead + o1, a * m + n0
-        size = 1.0 + curve * a + bend * (lead * (b + o1) + o2 + curve * (a * o2 - o1**2))
-        total = (one + bend * (lead * o1 * n0 + o2 * one - o1**2 * m - b * n1)) / size
+        small, curve = u / most, curve * most
+        size = small * (1.0 + curve * a) + bend * (lead * (b + o1) + o2 + curve * (a * o2 - o1**2))
+        total = (u * one + most * (bend * (lead * o1 * n0 + o2 * one - o1**2 * m - b * n1))) / size
         along = bend * (lead * one + m * o1 + n1 + curve * (a * n1 - o1 * n0)) / size
-        base = (total - n0 + o1 * along) / a
-        step = soft * (base[:, None] + more - off * along[:, None])
+        step = share * (total / a)[:, None] + soft * (((o1 * along - n0) / a)[:, None] + more - off * along[:, None])
         behind = x - x[rows, best][:, None]
         out = (behind < -(w * (-f.slope_low - lead - end))[:, None]) & (step <= -others)
         others = np.where(out, 0.0, others * np.exp(np.clip(step / safe, -30.0, 2.0)))
-        if (np.abs(step) <= (EPS + 1e-14 * rest)[:, None]).all() and (np.abs(total) <= 1e-14 * rest).all():
+        still = (np.abs(step) <= (EPS + 1e-14 * rest)[:, None]).all(axis=1) & (np.abs(total) <= 1e-14 * rest)
+        if (still | ~(rest >= LEAST)).all():
             break
     rest = others.sum(axis=1)
-    p = np.where((rest > 0.0)[:, None], others, 0.0)  # a vertex, where all that is left has underflown
-    p[rows, top] = np.where(rest > 0.0, 1.0 - rest, 1.0)
+    gone = ~(rest >= LEAST)  # a vertex, if even at p = LEAST the score is too far behind
+    others[gone] = 0.0
+    others[gone, best[gone]] = LEAST
+    rest, some, _, w, _, end, apart = beside(functions, others, top)
+    off = np.log(-x / w[:, None] / np.where(some, apart, (-f.slope_low - end)[:, None]))
+    fits = (off >= -1e-12) & ((off <= 1e-12) | ~some | gone[:, None])
+    fits[rows, top] = True
+    p = np.where(gone[:, None], 0.0, others)
+    p[rows, top] = np.where(gone, 1.0, 1.0 - rest)
     w = functions.w(functions.u(p))
-    return p, np.where(np.isfinite(w), w, 1.0)
+    return p, np.where(np.isfinite(w), w, 1.0), fits.all(axis=1)
+
+
+def beside(functions: Functions, others: Any, top: Any) -> tuple[Any, ...]:
+    """For the probabilities of all but the largest class: their sum, which are positive, u, w, u G''/G', s'(p_k)
+    and D."""
+    rest, some = others.sum(axis=1), others > 0.0
+    p = np.array(others)
+    p[np.arange(len(p)), top] = 1.0 - rest
+    u = functions.u(p)
+    w, bend = functions.w(u), functions.outer[2](u) + 0.0 * u
+    ratio = np.where(np.isfinite(bend), u * (bend / w), np.log(functions.w(u * (1.0 + 1e-4)) / w) / 1e-4)
+    end = functions.inner[1](1.0 - rest) + 0.0 * rest
+    safe = np.where(some, others, 0.5)
+    return rest, some, u, w, ratio, end, functions.inner[1](safe) + 0.0 * safe - end[:, None]
 
 
 def problem(functions: Functions) -> str:
