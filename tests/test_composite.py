@@ -230,6 +230,13 @@ def test_measured_accuracy(name: str) -> None:
         assert m.relative is None or m.relative <= (1e-11 if m.dtype == "float64" else 1e-6), str(m)
 
 
+@pytest.mark.parametrize(("outer", "inner"), [("u", "t*(1 - t)"), ("sqrt(u)", "sin(pi*t)")])
+def test_accuracy_is_measured_where_all_scores_are_zero_or_the_truth_of_a_row_is_not_found(outer, inner):
+    """s'(1/2) = 0, so that the scores of (1/2, 1/2) are 0."""
+    for m in fysym.compile_composite(outer, inner).accuracy():
+        assert m.ulps <= 64, str(m)
+
+
 def test_the_truth_of_a_composite_is_optimal() -> None:
     """The quadratic 1 - |p|: p is proportional to theta - tau on the support."""
     truth = Reference(*(sympy.sympify(x, locals={"u": U, "t": T}) for x in ("1 - u**(1/2)", "t**2")), 60)

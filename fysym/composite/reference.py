@@ -75,6 +75,8 @@ class Reference:
         for _ in range(MOST):
             slope, bend = self.g(1, p), self.g(2, p)
             some = [j for j, t in enumerate(p) if t > 0]
+            if not some:
+                raise ArithmeticError("Newton's method lost its way")
             first = [self.s(1, p[j]) for j in some]
             soft = [1 / (slope * self.s(2, p[j])) for j in some]
             tau = ctx.fsum(p[j] * (theta[j] + slope * s) for j, s in zip(some, first, strict=True)) / ctx.fsum(p)
@@ -140,7 +142,7 @@ def rows(outer: sympy.Expr, inner: sympy.Expr, dtype: Any) -> list[Row]:
                 j = shares.index(0)
                 moved += [[*theta[:j], np.nextafter(theta[j], dtype(to)), *theta[j + 1 :]] for to in (np.inf, -np.inf)]
             for scores in moved:
-                smallest = min(abs(float(x)) for x in scores if x != 0)
+                smallest = min((abs(float(x)) for x in scores if x != 0), default=1.0)
                 digits = max(reference.digits, 60 - 2 * round(math.log10(smallest)))
                 with contextlib.suppress(ArithmeticError):  # rows whose truth was not found are not measured
                     found.append(_row(Reference(outer, inner, digits), scores, p))
