@@ -114,3 +114,46 @@ def test_a_support_of_two_next_to_the_margin_is_found(q: int, d: int) -> None:
             norm = ((1 - found) ** q + found**q) ** (mpmath.mpf(q - 1) / q)
             fitting = (found ** (q - 1) - (1 - found) ** (q - 1)) / norm
             assert abs(fitting - mpmath.mpf(float(second))) <= (4 + q) * 2.0**-53
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        ("log(1 + 100*u)", "t*(1 - t)"),
+        ("log(1 + 10**6*u)", "t*(1 - t)"),
+        ("log(1 + 10**9*u)", "t*(1 - t)"),
+        ("atan(u)", "sin(pi*t)"),
+        ("log(1 + 1000*u)", "sin(pi*t)"),
+        ("log(1 + 1000*u)", "t*(1 - t)*(2 + t)"),
+        ("log(1 + 1000*u)", "sqrt(t) - t"),
+    ],
+)
+@pytest.mark.parametrize("d", [3, 40])
+def test_rows_next_to_a_vertex_where_s_vanishes(outer: str, inner: str, d: int) -> None:
+    """As exact as the scores allow: u is small there, and G' may magnify how it is rounded."""
+    reg = fysym.compile_composite(outer, inner)
+    reference = Reference(reg.outer, reg.inner, 60)
+    rows = []
+    flat = (
+        inner == "sin(pi*t)"
+    )  # s''(1) = 0: next to the margin the scores do not tell a vertex from what is close to it
+    for e in 10.0 ** -np.array([1.4, 2.0, 3.0, 4.0, *([] if flat else [6.0, 9.0, 12.0])]):
+        for shares in ([1.0], [0.5, 0.5], [0.9, 0.1]):
+            p = [mpmath.mpf(e * share) for share in shares]
+            theta = reference.scores([1 - mpmath.fsum(p), *p])
+            rows.append([float(x - theta[1]) for x in theta] + [-np.inf] * (d - len(theta)))
+    for scores, p in zip(rows, reg.predict(rows, target="numba"), strict=True):
+        some = np.flatnonzero(np.array(scores) > -np.inf)
+        exact, rates = reference.solve([scores[j] for j in some], [mpmath.mpf(float(p[j])) for j in some])
+        for j, truth, rate in zip(some, exact, rates, strict=True):
+            unit = max(float(rate) * np.spacing(np.abs(np.array(scores)[some]).max()), np.spacing(float(truth)))
+            assert abs(p[j] - truth) <= 8 * unit, (scores, p[j], float(truth))
+
+
+def test_what_a_kernel_can_do_next_to_a_vertex_is_not_left() -> None:
+    reg = fysym.compile_composite("log(1 + u)", "t*(1 - t)")
+    leads = 2.0 * (1.0 - np.linspace(0.0, 0.1, 50) ** 2)
+    for d in (3, 40):
+        theta = np.full((50, d), -0.2)
+        theta[:, 0], theta[:, 1] = leads, 0.0
+        assert (compiled(reg, theta).max(axis=1) > 0.95).any()

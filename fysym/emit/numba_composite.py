@@ -3,7 +3,8 @@
 With x the scores less their largest, p_j = q(b_j), b_j = (x_j - c) / w, c such that they sum to 1, and w = sign G'(u),
 u = sum s(p_j). Newton's method for both at once takes an evaluation of q and s a step; short rows are solved by it in
 blocks, one a lane. Where it does not converge, both are bracketed: a method for log w around one for c. When w changes,
-c then starts from where the implicit function theorem puts it.
+c then starts from where the implicit function theorem puts it. Rows next to a vertex that need more digits of u than a sum
+has are left to the caller.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sympy
 from ..errors import UnsupportedError
 from ..program import Program
 from ..rewrite import quickly_cancelled
-from ..runtime import numba
+from ..runtime import composite, numba
 from . import numba as separable
 from . import numba_composite_block as block
 from . import numba_templates as text
@@ -26,11 +27,13 @@ from .printer import assignments
 
 PLACE = sympy.Symbol("u", positive=True)
 CLOSE = 1e-7  # of the distance from the largest score to the cut
+MAGNIFIED = 8.0  # how many times G''/G' magnifies the rounding of s
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a kernel needs besides the Program of v: sign, G' and G''/G' in u, s in P, s(1), and the margin of H."""
+    """What a kernel needs besides the Program of v: sign, G' and G''/G' in u, s in P, s(1), the margin of H, and how
+    large G''/G' may be next to a vertex."""
 
     sign: int
     first: sympy.Expr
@@ -38,6 +41,7 @@ class Form:
     inner: sympy.Expr
     at_one: float
     margin: float
+    most_bend: float
 
 
 WHOLE_ROW = """
@@ -110,6 +114,7 @@ if settled:
 else:
     {bracketed}
 {next_to_cut}
+{next_to_vertex}
 if not settled or c < -MARGIN or total != total:
     row_fill(out, base, d, NAN)
     store1(loss, i, NAN)
@@ -283,6 +288,20 @@ for j in range(0, k, L):
     f = f + vselect_gt(-CLOSE * c, a, t, ZERO)
 settled = settled and not vsum(f) > ZERO
 """
+# Where s(1) = 0, u is small next to a vertex, but has no more digits than the largest s(p) there.
+NEXT_TO_VERTEX = """
+f = vfull(x, ZERO)
+for j in range(0, k, L):
+    f = f + vselect_gt(vload(pbuf, j), NEAR_ONE, ONE, ZERO)
+if vsum(f) > ZERO and k > 1:
+    f = vfull(x, ZERO)
+    for j in range(0, k, L):
+        t = vload(pbuf, j)
+        p = vatmost(vatleast(t, TINY), ONE)
+        {inner}
+        f = f + vwhere_pos(t, s)
+    settled = settled and abs(bend(vsum(f))) <= MOST_BEND
+"""
 AT_VERTEX = "w = first(AT_ONE)"
 MIDDLE = AT_VERTEX + "\nc = HALF * w * (F(high) - RISE)"
 SCATTER = """
@@ -303,7 +322,11 @@ def form(functions: Any, outer: sympy.Expr, inner: sympy.Expr) -> Form:
     first, second = (sympy.diff(outer, u, k).subs(u, PLACE) for k in (1, 2))
     at_one, margin = functions.at_one, functions.margin
     bend = quickly_cancelled(sympy.powsimp(second / first))
-    return Form(functions.sign, first, bend, inner.subs(t, separable.P), at_one, margin)
+    most = math.inf
+    if at_one == 0.0:
+        ends = functions.separable._module.F
+        most = MAGNIFIED / abs(ends.slope_high) if ends.curvature_high > 0.0 else -1.0
+    return Form(functions.sign, first, bend, inner.subs(t, separable.P), at_one, margin, most)
 
 
 def family(program: Program) -> str:
@@ -335,6 +358,8 @@ def source(program: Program, form: Form) -> str:
         f"BASE = F({-form.sign * float(slope.subs(separable.P, 1)) - rise!r})",
         f"CLOSE = F({CLOSE!r})",
         "NONE = F(1e-6)",
+        f"NEAR_ONE = F({1.0 - composite.CLOSE!r})",
+        f"MOST_BEND = F({'np.inf' if math.isinf(form.most_bend) else repr(form.most_bend)})",
         f"SHORT = {numba.SHORT if dense else 32 if separable.cost(statements) <= separable.CHEAP else 16}",
     ]
     written = {
@@ -352,9 +377,10 @@ def source(program: Program, form: Form) -> str:
         "store_nan": "store1(loss, i, NAN)", "alone": [AT_VERTEX, "store1(loss, i, w)"], "each": "", "last": "",
         "after": "", "constants": constants, "q": [_renamed(line) for line in statements], **written,
         "guess": MIDDLE if dense else GUESS, "bracketed": BRACKETED, "next_to_cut": NEXT_TO_CUT if steep else "",
+        "next_to_vertex": "" if math.isinf(form.most_bend) else NEXT_TO_VERTEX,
         "store": COPY if dense else SCATTER,
         "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
-        **block.places(dense, steep), "term_inner": _of_slope(form, slope) or written["inner"],
+        **block.places(dense, steep, not math.isinf(form.most_bend)), "term_inner": _of_slope(form, slope) or written["inner"],
     }  # fmt: skip
     body = text.HEAD + "\n{constants}\n" + OUTER + block.FUNCTIONS + text.KERNEL
     return separable.filled(body, {"row": text.ROW, "solve_row": gather + SOLVE, **places})

@@ -112,6 +112,7 @@ for j in range(most):
     {last_step}
     total = total + p
     vstore(pb, j * L, p)
+{block_next_to_vertex}
 w = w * vexp(move)
 """
 # Where there is a margin: p proportional to how far a score is within it gives w, and its largest the cut. A row with
@@ -141,11 +142,25 @@ NEXT_TO_CUT = """
 b = vselect_gt(NONE, p, vselect_gt(vabs(a), ZERO, ONE, ZERO), ZERO)
 live = live + vselect_gt(-CLOSE * c * scale, vabs(a), b, ZERO)
 """
+# `n` is u of the last step.
+NEXT_TO_VERTEX = """
+near = vfull(x, ZERO)
+few = near
+for j in range(most):
+    p = vload(pb, j * L)
+    near = vmax(p, near)
+    few = few + vselect_gt(vload(xb, j * L), -MARGIN, ONE, ZERO)
+few = vselect_gt(few, ONE, vselect_gt(near, NEAR_ONE, ONE, ZERO), ZERO)
+live = vselect_gt(few, ZERO, vselect_ge(MOST_BEND, vabs(bend(n)), live, ONE), live)
+"""
 FUNCTIONS = NEWTON + numba_block.BLOCK
 
 
-def places(dense: bool, steep: bool) -> dict[str, Any]:
-    """What fills the loop over rows and the block; w goes where other kernels keep what a loss is made from."""
+def places(dense: bool, steep: bool, vanishing: bool) -> dict[str, Any]:
+    """What fills the loop over rows and the block; w goes where other kernels keep what a loss is made from.
+
+    `vanishing` is whether s(1) = 0.
+    """
     return {
         "solve": numba_block.SHORT,
         "gather_block": numba_block.ALL,
@@ -153,6 +168,7 @@ def places(dense: bool, steep: bool) -> dict[str, Any]:
         "term": TERM,
         "last_step": LAST_STEP,
         "block_next_to_cut": NEXT_TO_CUT if steep else "",
+        "block_next_to_vertex": NEXT_TO_VERTEX if vanishing else "",
         "store_block": numba_block.ALL_STORE,
         "block_sums": "vstore(block, 4 * L, w)",
         "taken": "store1(loss, i, load1(block, 4 * L + lane))",
