@@ -3,8 +3,8 @@
 With x the scores less their largest, p_j = q(b_j), b_j = (x_j - c) / w, c such that they sum to 1, and w = sign G'(u),
 u = sum s(p_j). Newton's method for both at once takes an evaluation of q and s a step; short rows are solved by it in
 blocks, one a lane. Where it does not converge, both are bracketed: a method for log w around one for c. When w changes,
-c then starts from where the implicit function theorem puts it. Rows next to a vertex that need more digits of u than a sum
-has are left to the caller.
+c then starts from where the implicit function theorem puts it. Rows next to a vertex that need more digits of u than a
+sum has are left to the caller.
 """
 
 from __future__ import annotations
@@ -380,7 +380,8 @@ def source(program: Program, form: Form) -> str:
         "next_to_vertex": "" if math.isinf(form.most_bend) else NEXT_TO_VERTEX,
         "store": COPY if dense else SCATTER,
         "right": "F(high)" if dense else "ZERO", "step": "vlog(total) * total / slope" if dense else "step",
-        **block.places(dense, steep, not math.isinf(form.most_bend)), "term_inner": _of_slope(form, slope) or written["inner"],
+        **block.places(dense, steep, not math.isinf(form.most_bend)),
+        "term_inner": _of_slope(form, slope) or written["inner"],
     }  # fmt: skip
     body = text.HEAD + "\n{constants}\n" + OUTER + block.FUNCTIONS + text.KERNEL
     return separable.filled(body, {"row": text.ROW, "solve_row": gather + SOLVE, **places})

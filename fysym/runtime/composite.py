@@ -251,10 +251,10 @@ def problem(functions: Functions) -> str:
     with np.errstate(all="ignore"):
         p, _ = solve_composite(functions, theta)
         steep = (functions.outer[1](functions.u(p)) + np.zeros(len(p)))[:, None]
-        near = [np.clip(p * (1.0 + side), 1e-300, 1.0 - EPS) for side in (-64 * EPS, 0.0, 64 * EPS)]
+        near = [np.clip(p * (1.0 + side), LEAST, 1.0 - EPS) for side in (-64 * EPS, 0.0, 64 * EPS)]
         slopes = np.array([steep * functions.inner[1](t) + 0.0 * t for t in near])
         least, most = theta + slopes.min(axis=0), theta + slopes.max(axis=0)
-        level = np.where(p > 0.0, most, np.inf).min(axis=1)[:, None]
+        level = np.where(p > LEAST, most, np.inf).min(axis=1)[:, None]
         right = ((least - level) / (1.0 + np.abs(slopes).max(axis=0)) <= 1e-10).all(axis=1)
     bad = np.flatnonzero(~right)
     return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
