@@ -19,7 +19,7 @@ import fysym
 from fysym.composite.reference import Reference
 from fysym.composite.theory import T, U
 
-from .families import MEMBERS, entropy, family, gradient, member, optimality
+from .families import MEMBERS, entropy, family, gradient, member, optimality, truth
 
 every = pytest.mark.parametrize("name", MEMBERS)
 targets = pytest.mark.parametrize("target", ["numpy", None])
@@ -260,6 +260,18 @@ def test_powers_beyond_double_precision_give_no_numbers_rather_than_wrong_ones()
     assert reg.margin == 1
     with pytest.raises(fysym.UndecidedError, match="no w was found"):
         reg.predict(THETA)
+
+
+@pytest.mark.parametrize("name", ["norm", "squared_norm"])
+@pytest.mark.parametrize("q", [1.00001, 1.0001, 1.0005, 1.0008])
+@targets
+def test_powers_next_to_one_have_numbers(name: str, q: float, target: str | None) -> None:
+    """Most probabilities underflow, as powers 1/(q - 1) of scores."""
+    theta = np.random.default_rng(0).normal(size=(12, 6)) * np.repeat([1e-5, 0.05, 1.0], 4)[:, None]
+    p = family(name).bind(q=q).predict(theta, target=target)
+    for scores, found in zip(theta, p, strict=True):
+        for a, b in zip(found, truth(f"{name}_{q!r}", scores), strict=True):
+            assert abs(a - b) <= 1e-9 * b + 1e-300 if b > 1e-12 else abs(a - b) <= 1e-12
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ class Composite(Methods):
         if wrong:
             raise UndecidedError(
                 f"there are no numbers for {self.outer}, u = sum of {self.inner}: {wrong} in double precision. "
-                "Try: lower powers, or berger_parker, the limit of the norms"
+                "Try: powers that are less extreme; the limit of the norms for high ones is berger_parker"
             )
         program = found.separable.derivation.program
         assert program is not None

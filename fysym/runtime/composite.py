@@ -245,7 +245,7 @@ def problem(functions: Functions) -> str:
     """Scores whose prediction is not optimal, in words; '' if all is well. Very high powers of t are beyond doubles.
 
     theta + G'(u) s'(p) must be equal on the support and no larger off it. Where s' jumps, any slope between those of
-    both sides will do.
+    both sides will do; a p that is below LEAST may have underflown, and is judged as one that is not in the support.
     """
     theta = np.random.default_rng(0).normal(size=(24, 6)) * np.repeat([0.05, 0.3, 1.0], 8)[:, None]
     with np.errstate(all="ignore"):
