@@ -175,7 +175,21 @@ class Polyhedral(Methods):
     def _kernel(self) -> Any:
         from .runtime.polyhedral import Kernel
 
-        return Kernel(self.kind, float(self.factor))
+        return Kernel(self.kind, 1.0 if self.kind == "perceptron" else self._double())
+
+    def _double(self) -> float:
+        """The factor as a number."""
+        try:
+            found = float(self.factor)
+        except OverflowError:
+            found = float("inf")
+        if 0.0 < found < float("inf"):
+            return found
+        which = "small" if found == 0.0 else "large"
+        raise UnsupportedError(
+            f"the factor of {self.kind} is too {which} for a double. Try: another scale; predictions of c H at theta "
+            "are those of H at theta / c, and losses are c times those"
+        )
 
     def _call(self, method: str, params: Mapping[str, Any], *args: Any, target: str | None = None, axis: int) -> Any:
         self.bind(**params)

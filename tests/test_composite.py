@@ -169,6 +169,29 @@ def test_renyi_has_no_margin() -> None:
         member("renyi_0.5").with_margin(1)
 
 
+@pytest.mark.parametrize(
+    "outer, inner", [("1 - sqrt(u)", "t**2"), ("sqrt(1 - u)", "t**2"), ("log(1 + u)", "t*(1 - t)")]
+)
+def test_scales_as_far_as_doubles_go(outer: str, inner: str) -> None:
+    """Predictions of c H at c theta are those of H, and losses c times as large; with tiny c at theta, the margin is
+    nothing, and the loss is how far the label is behind."""
+    reg = fysym.compile_composite(outer, inner)
+    theta = np.array([[1.0, 0.5, -1.0], [0.1, 0.3, 0.2], [0.0, 0.0, 0.0]])
+    for k in (-290, -120, 120, 270):
+        scaled, c = reg.scale(sympy.Integer(10) ** k), 10.0**k
+        for target in ("numpy", None):
+            np.testing.assert_allclose(scaled.predict(c * theta, target=target), reg.predict(theta), atol=1e-14)
+            loss = scaled.loss(c * theta, [1, 1, 1], target=target)
+            np.testing.assert_allclose(loss / c, reg.loss(theta, [1, 1, 1]), rtol=1e-12)
+            if k == -290:
+                np.testing.assert_array_equal(scaled.predict(theta[0], target=target), [1, 0, 0])
+                assert scaled.loss(theta[0], 1, target=target) == 0.5 and scaled.loss(theta[0], 0, target=target) == 0
+    for k, which in ((-400, "small"), (-310, "small"), (300, "large"), (400, "large")):
+        with pytest.raises(fysym.UnsupportedError, match=f"too {which} for a double") as caught:
+            reg.scale(sympy.Integer(10) ** k).predict(theta)
+        assert len(str(caught.value)) < 300
+
+
 # What is not concave
 
 

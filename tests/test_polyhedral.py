@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -213,3 +214,16 @@ def test_edges_of_the_input(name: str) -> None:
 def test_wrong_input_is_explained(name: str, call: Any, message: str) -> None:
     with pytest.raises(fysym.InputError, match=message):
         call(fysym.catalog[name])
+
+
+@pytest.mark.parametrize("name", ["hinge", "berger_parker"])
+def test_factors_that_are_no_doubles_are_refused(name: str) -> None:
+    reg = fysym.catalog[name]
+    for factor, which in ((Fraction(1, 10**400), "small"), (10**400, "large")):
+        for call in (lambda r: r.predict([1.0, 0.0]), lambda r: r.loss([1.0, 0.0], 1)):
+            with pytest.raises(fysym.UnsupportedError, match=f"too {which} for a double"):
+                call(reg.scale(factor))
+    least = reg.scale(Fraction(1, 10**310))
+    np.testing.assert_array_equal(least.predict([1.0, 0.0]), [1, 0])
+    assert least.loss([1.0, 0.0], 1) == 1 and reg.scale(10**308).loss([0.0, 0.0], 1) > 1e307
+    assert fysym.catalog.perceptron.scale(10**400).loss([1.0, 0.0], 1) == 1  # c times 0

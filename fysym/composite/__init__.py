@@ -277,6 +277,7 @@ class Composite(Methods):
         from ..runtime.composite import CompositeKernel, Functions, problem
 
         found, form = self._derived, self._derived.form
+        theory.refuse_sizes(form)
         margin = float("inf") if self.margin is None else float(self.margin)
         # log(1 + u) as log1p: u may be tiny where it is measured from the vertices
         forms = [
@@ -288,8 +289,8 @@ class Composite(Methods):
         wrong = problem(functions)
         if wrong:
             raise UndecidedError(
-                f"there are no numbers for {self.outer}, u = sum of {self.inner}: {wrong} in double precision. "
-                "Try: powers that are less extreme; the limit of the norms for high ones is berger_parker"
+                f"there are no numbers for {shown(self.outer)}, u = sum of {shown(self.inner)}: {wrong} in double "
+                "precision. Try: powers that are less extreme; the limit of the norms for high ones is berger_parker"
             )
         program = found.separable.derivation.program
         assert program is not None

@@ -19,6 +19,7 @@ from ..signs import conditions, prove_sign
 
 T = sympy.Symbol("t", positive=True)
 U = sympy.Symbol("u", positive=True)
+LEAST, MOST = 1e-300, 1e280  # of H(1/2, 1/2) where there are numbers
 ANY_U = sympy.Symbol("u", real=True)  # u as it is read, before its sign is known
 
 
@@ -207,6 +208,18 @@ def _is_regular(form: Form, clock: Any) -> bool:
                 f"{form.place}{form.given}"
             )
     return proved
+
+
+def refuse_sizes(form: Form) -> None:
+    """Raise where H is so large or so small that doubles do not hold what its predictions are found from."""
+    shares = truth.evaluate(2 * form.inner, {T: sympy.Rational(1, 2)})
+    size = abs(truth.evaluate(form.outer, {U: shares}))
+    if size and not LEAST < size < MOST:
+        which = "large" if size > 1 else "small"
+        raise UnsupportedError(
+            f"H(1/2, 1/2) = {truth.context().nstr(size, 3)} is too {which} for a double to work with. Try: another "
+            "scale; predictions of c H at theta are those of H at theta / c, and losses are c times those"
+        )
 
 
 def _refute_slope(form: Form, first: sympy.Expr) -> None:

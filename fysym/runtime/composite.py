@@ -256,6 +256,7 @@ def problem(functions: Functions) -> str:
         least, most = theta + slopes.min(axis=0), theta + slopes.max(axis=0)
         level = np.where(p > LEAST, most, np.inf).min(axis=1)[:, None]
         right = ((least - level) / (1.0 + np.abs(slopes).max(axis=0)) <= 1e-10).all(axis=1)
+        right |= np.isinf(steep[:, 0]) & (p.max(axis=1) == 1.0)  # a vertex that is not reached, but for underflow
     bad = np.flatnonzero(~right)
     return f"for the scores {theta[bad[0]].round(3).tolist()} no w was found" if len(bad) else ""
 
@@ -326,7 +327,9 @@ class CompositeKernel:
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> tuple[Any, Any]:
         """Loss and gradient: w times the loss of v at theta / w, and how far G is from its tangent.
 
-        Where w is large, both are large and cancel: there it is <theta, p - y> + H(p) - H(y).
+        Where w is large, both are large and cancel, and where it is tiny, theta / w is too large; at a vertex it
+        may be infinite: there the loss is
+        <theta, p - y> + H(p) - H(y).
         """
         given = as_rows(theta, axis)
         wanted = targets(y, given)
@@ -335,7 +338,8 @@ class CompositeKernel:
         x = below(given.rows, given.rows.max(axis=1, initial=-np.inf))
         at_p, at_y = f.u(p), f.u(wanted)
         loss = f.entropy(at_p) - f.entropy(at_y)
-        small, large = np.flatnonzero(w <= LARGE), np.flatnonzero(~(w <= LARGE))
+        beyond = (np.isinf(x / w[:, None]) & np.isfinite(x)).any(axis=1) | np.isinf(f.w(at_p))  # than doubles go
+        small, large = np.flatnonzero((w <= LARGE) & ~beyond), np.flatnonzero(~(w <= LARGE) | beyond)
         if len(small):
             inside = f.separable.loss(x[small] / w[small, None], wanted[small], target=inner_target(target))
             loss[small] += w[small] * (inside - f.sign * (at_p - at_y)[small])
