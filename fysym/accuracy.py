@@ -22,7 +22,7 @@ SHARES = ((1, 1), (3, 1), (1, 2, 5), (4, 3, 2, 1), (70, 20, 9, 1), (1,) * 7, (99
 # Rows with a larger total, which need as many classes, take too long to be built.
 MOST_TOTAL = 1000
 # Scores such as people have, whatever the slopes of h are.
-PLAIN = (1.0, 0.5, -1.0, 0.25)
+PLAIN = (1.0, 0.5, -1.0, 0.375)
 EPS = 2.0**-52
 # Slopes that are larger than this many times the rise to 1/2 leave few digits to it.
 LARGE = 1e6
