@@ -7,6 +7,7 @@ import copy
 import math
 import pickle
 import threading
+import time
 from typing import Any
 
 import mpmath
@@ -679,6 +680,22 @@ def test_high_powers_of_tiny_sums() -> None:
     theta[0] = [0.2818635109543874, 0.1807779263636032, -2.2932313583102384, 0.2768199534242827, 0.28943995350059304,
                 -0.20970505497238165]  # fmt: skip
     assert distance(reg, theta, reg.predict(theta, target="numpy")).max() <= 1e-12
+
+
+@pytest.mark.parametrize("d", [1000, 1600, 2000])
+@targets
+def test_equal_scores_share_equally_even_where_the_sum_underflows(d: int, target: str | None) -> None:
+    reg = fysym.catalog.norm.bind(q=100)
+    reg.predict([1.0, 0.0])
+    theta = np.zeros((2, d))
+    theta[1, d // 2 :] = -9.0
+    begin = time.perf_counter()
+    p = reg.predict(theta, target=target)
+    assert time.perf_counter() - begin < 1.0
+    np.testing.assert_allclose(p, np.where(theta == 0, [[1 / d], [2 / d]], 0), rtol=1e-14)
+    loss = reg.loss(theta, [0, 0], target=target)  # 1 - |p|, or nothing where u has no digits
+    exact = 1 - np.array([d, d / 2]) ** -0.99
+    assert (np.isnan(loss) | (np.abs(loss - exact) <= 1e-13)).all() and np.isfinite(loss[1])
 
 
 # Members at which a formula of the family makes no sense

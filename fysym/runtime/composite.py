@@ -13,6 +13,7 @@ from .target import answer
 # -- emitted from here --
 
 EPS = 2.0**-52
+TINY = 2.0**-1022
 MANY = 2**18  # entries that are worked on at a time
 LARGE = 4.0  # w beyond which the loss is not split
 CLOSE = 0.05  # a distance from a vertex
@@ -127,7 +128,11 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
     reach = np.where(np.isfinite(reach), reach, 1.0)
     low, high, before = np.zeros(n), np.full(n, np.inf), np.full(n, np.inf)
     w = np.where(np.isfinite(vertex) & (vertex > 0.0), vertex, np.where(classes > 1, uniform, 1.0))
-    todo = np.arange(n)
+    even = (x == 0.0).sum(axis=1) == classes  # equal scores share equally
+    p[even] = (x[even] == 0.0) / np.maximum(classes[even], 1)[:, None]
+    w[even] = np.where(classes > 1, np.where((uniform > 0.0) & np.isfinite(uniform), uniform, np.nan), w)[even]
+    cut[even] = module.solve_rows(f, x[even]).u * w[even]
+    todo = np.flatnonzero(~even)
     for iteration in range(200):
         at = w[todo]
         solved = module.solve_rows(f, x[todo] / at[:, None])
@@ -154,6 +159,7 @@ def iterate(functions: Functions, x: Any) -> tuple[Any, Any, Any]:
         after = np.where(halve, lowest * np.sqrt(highest / lowest), np.clip(after, 1e-300, 1e300))
         before[todo] = np.abs(miss)
         narrow = highest <= lowest * (1.0 + 2 * EPS)
+        narrow |= (functions.at_one > 0.0) & (u < TINY) & (iteration > 12)  # u has no digits left
         done = (np.abs(miss) <= 2 * EPS) | narrow | np.isnan(miss) | (classes[todo] < 2)
         cut[todo] = np.where(total > 0.0, solved.u * at, cut[todo])
         # F' has only the digits that rounding leaves to w and to p; with less than those, u has underflown
@@ -317,11 +323,11 @@ class CompositeKernel:
     @quiet
     def conjugate(self, theta: Any, axis: int = -1) -> Any:
         """Omega*(theta), the largest <theta, p> + H(p)."""
-        given, p, _ = self.solved(theta, axis)
+        given, p, w = self.solved(theta, axis)
         largest = given.rows.max(axis=1, initial=-np.inf)
         terms = np.where(p > 0.0, below(given.rows, largest) * p, 0.0)
         found = largest + (terms.sum(axis=1) + self.functions.entropy(self.functions.u(p)))
-        return back_batch(given, np.where(np.isnan(p).any(axis=1), np.nan, found))
+        return back_batch(given, np.where(np.isnan(p).any(axis=1) | np.isnan(w), np.nan, found))
 
     @quiet
     def value_and_grad(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> tuple[Any, Any]:
@@ -347,7 +353,7 @@ class CompositeKernel:
             apart = p[large] - wanted[large]
             loss[large] += np.where(apart == 0.0, 0.0, x[large] * apart).sum(axis=1)
         loss = np.where((p == wanted).all(axis=1), 0.0, np.maximum(loss, 0.0))
-        loss = np.where(np.isnan(p).any(axis=1), np.nan, loss)
+        loss = np.where(np.isnan(p).any(axis=1) | np.isnan(w), np.nan, loss)
         return back_batch(given, loss), back(given, p - wanted)
 
     def loss(self, theta: Any, y: Any, axis: int = -1, target: str | None = None) -> Any:
