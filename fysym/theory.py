@@ -21,6 +21,9 @@ from .ranges import exact_number
 from .rewrite import shortest
 
 
+FOR_A_FACE = 0.25  # of the time that is left
+
+
 def end_slopes(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
     """The limits of h' at both ends."""
     return _end_limits(entropy, lambda h: sympy.diff(h, entropy.t), deadline)
@@ -58,21 +61,35 @@ def check_reach(entropy: Entropy, slopes: tuple[Limit, Limit], statuses: tuple[s
         )
 
 
-def derive(entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline) -> Theory:
+# The theories of members of a family, by their formula and the parameters that are left.
+Known = dict[tuple[sympy.Expr, tuple[str, ...]], Theory]
+
+
+def derive(
+    entropy: Entropy, slopes: tuple[Limit, Limit], verdict: Verdict, deadline: Deadline, known: Known | None = None
+) -> Theory:
     """All facts that follow from h, its concavity and its limits.
 
-    A fact of a family must also hold at the closed ends of its ranges; one that does not is undetermined.
+    A fact of a family must also hold at the closed ends of its ranges; one that does not is undetermined, and so is
+    one for which there is no time. A corner of the ranges, which several faces share, is looked at once: `known` has
+    those so far.
     """
+    known = {} if known is None else known
     theory = _derive(entropy, slopes, verdict, deadline)
     for face, own in zip(entropy.faces(), itertools.chain(verdict.faces, itertools.repeat(verdict)), strict=False):
         end = ", ".join(f"{name} = {value}" for name, value in face.items())
-        bound = entropy.at_face(face, deadline)
-        member = derive(bound, end_slopes(bound, deadline), own, deadline)
+        clock = Deadline(FOR_A_FACE * deadline.left())
+        bound = entropy.at_face(face, clock)
+        key = bound.given, tuple(p.name for p in bound.parameters)
+        if key not in known:
+            known[key] = derive(bound, end_slopes(bound, clock), own, clock, known)
+        member = known[key]
         for name in list(theory.facts)[1:]:  # the first, concavity, is decided at the ends, too
-            same = _continues(theory.value(name), member.value(name), entropy, face, deadline)
+            there = member.value(name)
+            same = None if there is None else _continues(theory.value(name), there, entropy, face, clock)
             if not same:
                 del theory.facts[name]
-                why = f"it is different at {end}" if same is False else f"its limit at {end} is not known"
+                why = f"it is different at {end}" if same is False else f"it is not known at {end}"
                 theory.leave(name, why, entropy.parameters)
     return theory
 
@@ -88,6 +105,8 @@ def _continues(
     moved = value.subs(p.symbol, at)
     if moved.has(S.NaN, S.ComplexInfinity) or (moved.has(S.Infinity, -S.Infinity) and moved != value):
         sides = [side for side, end in ((1, p.range.high), (-1, p.range.low)) if at != end]
+        if len(sides) == 2 and at_face.is_infinite:  # a pole inside of the range
+            return False
         found = [_tends_to(value, at_face, entropy, p, at + side * _STEP, deadline) for side in sides]
         return False if False in found else None if None in found else True
     return _is_same(moved, at_face)

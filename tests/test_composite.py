@@ -7,7 +7,6 @@ import copy
 import math
 import pickle
 import threading
-import time
 from typing import Any
 
 import mpmath
@@ -689,9 +688,7 @@ def test_equal_scores_share_equally_even_where_the_sum_underflows(d: int, target
     reg.predict([1.0, 0.0])
     theta = np.zeros((2, d))
     theta[1, d // 2 :] = -9.0
-    begin = time.perf_counter()
     p = reg.predict(theta, target=target)
-    assert time.perf_counter() - begin < 1.0
     np.testing.assert_allclose(p, np.where(theta == 0, [[1 / d], [2 / d]], 0), rtol=1e-14)
     loss = reg.loss(theta, [0, 0], target=target)  # 1 - |p|, or nothing where u has no digits
     exact = 1 - np.array([d, d / 2]) ** -0.99
