@@ -20,7 +20,6 @@ from .kinks import derivative
 from .ranges import exact_number
 from .rewrite import shortest
 
-
 FOR_A_FACE = 0.25  # of the time that is left
 
 
