@@ -20,7 +20,7 @@ from .kinks import derivative
 from .ranges import exact_number
 from .rewrite import shortest
 
-FOR_A_FACE = 0.25  # of the time that is left
+FOR_A_FACE = 0.6  # of the time that is left
 
 
 def end_slopes(entropy: Entropy, deadline: Deadline) -> tuple[Limit, Limit]:
