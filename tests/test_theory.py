@@ -347,3 +347,12 @@ def test_the_margin_of_a_budget_below_one_is_at_its_own_vertices(h, k, margin):
     for ahead, at_vertex in ((m * (1 + 1e-9), True), (m * 0.99, False)):
         theta = np.array([ahead] * ones + [0.0, 0.0])
         assert (np.abs(reg.predict(theta) - np.array([min(k, 1.0)] * ones + [0.0, 0.0])).max() < 1e-12) == at_vertex
+
+
+def test_facts_of_a_family_for_which_there_is_no_time_are_undetermined(monkeypatch):
+    """What is said of the whole range is not known at its closed end, and concavity, which is, stays proved."""
+    monkeypatch.setattr(theory, "FOR_A_FACE", 0.0)
+    family = fysym.compile("-t**c", params={"c": "3/2 <= c < 4"})
+    assert family.margin is None and family.sparsity is None
+    assert "it is not known at c = 3/2" in family.derivation.theory.undetermined["margin"]
+    assert family.fact("strictly_concave").status == "proved"
