@@ -24,6 +24,8 @@ MOST_TOTAL = 1000
 # Scores such as people have, whatever the slopes of h are.
 PLAIN = (1.0, 0.5, -1.0, 0.375)
 EPS = 2.0**-52
+# How far from the truth probabilities above SMALL may be, relatively.
+PROMISED = 1e-11
 # Slopes that are larger than this many times the rise to 1/2 leave few digits to it.
 LARGE = 1e6
 # Relative errors are stated for probabilities above this, where the scores determine them that well.
@@ -165,14 +167,16 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
             continue
         rises = [float(reference.slope(t) - anchor) for t in p]
         rounding = float(np.spacing(np.abs([*theta, *rises])).max())  # of scores, and of what code makes of them
-        allowed = max(1e-12, 4 * rounding / flattest)
+        allowed = max(PROMISED * float(max(p)), 4 * rounding / flattest)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     if derivation.entropy.domain.bounded and (derivation.entropy.domain.total or 0) < len(PLAIN):
         p, _ = reference.solve(PLAIN)
         flattest = float(min((reference.curvature(t) for t in p if 0 < t < 1), default=1.0))
-        if flattest > 0:
-            found.append((list(PLAIN), [float(t) for t in p], max(1e-12, 4 * EPS / flattest)))
+        is_found = derivation.entropy.domain.total is None or abs(sum(p) - derivation.entropy.domain.total) < EPS
+        if flattest > 0 and is_found:
+            allowed = max(PROMISED * float(max(p)), 4 * EPS / flattest)
+            found.append((list(PLAIN), [float(t) for t in p], allowed))
     return found
 
 

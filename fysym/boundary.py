@@ -67,8 +67,8 @@ def end_limit(
         rejected.add(value)
     if points == ({},) or list(points) == [{}]:
         estimate = _estimate(near, e, deadline)
-        # Where an exact limit is finite, values that grow as far as one looks are no proof that it is wrong.
-        if estimate is not None and not (estimate.is_infinite and any(value.is_finite for value in rejected)):
+        # Values that grow are no proof against a finite exact limit that they have not passed, as far as one looks.
+        if estimate is not None and not (estimate.is_infinite and any(not _is_passed(near, e, v) for v in rejected)):
             return Limit(estimate, "sampled", f"estimated from values at high precision as {place}")
     return Limit(None, "sampled", f"the limit as {place} could not be determined")
 
@@ -334,6 +334,12 @@ def _is_gentle(f: sympy.Expr, e: sympy.Symbol) -> bool:
         return not mixed and (isinstance(node, sympy.log) or (node.is_Pow and not node.exp.has(e)))
 
     return all(fine(node) for node in sympy.preorder_traversal(f))
+
+
+def _is_passed(f: sympy.Expr, e: sympy.Symbol, value: sympy.Expr) -> bool:
+    """Is f farther from 0 than a claimed limit, next to the end?"""
+    far = _values(f, e, FARTHER)[-1:]
+    return bool(value.is_infinite or (far and abs(far[0]) > abs(truth.evaluate_reliably(value, {}))))
 
 
 def _estimate(f: sympy.Expr, e: sympy.Symbol, deadline: Deadline) -> sympy.Expr | None:

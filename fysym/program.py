@@ -122,7 +122,7 @@ def lower(entropy: Entropy, theory: Theory, inverse: sympy.Expr | None, deadline
     ends = _ends(entropy, theory)
     anchor = S.Zero if ends["anchor"] == 0.0 else -theory.value("slope_at_0")
     if ends["anchor"] not in (0.0, ends["slope_low"]):
-        anchor = _exact_slope(entropy, S.Half)
+        anchor = _middle_slope(entropy)
     value = entropy.whole(lambda h: -h)
     slope = entropy.whole(lambda h: -sympy.diff(h, t))
     rise = entropy.whole(lambda h: -sympy.diff(h, t) - anchor)
@@ -185,13 +185,13 @@ def _ends(entropy: Entropy, theory: Theory) -> dict[str, float]:
     curvature = theory.value("curvature_at_1")
     found["curvature_high"] = 1.0 if curvature is None else _double(curvature)
     lowest, highest = (-theory.value(name) for name in domain.facts("slope"))
-    quarter, middle = (_exact_slope(entropy, sympy.Rational(1, k)) for k in (4, 2))
     anchor = S.Zero
-    width = NEAR * _slope_at(entropy, sympy.Rational(3, 4), quarter)
+    width = NEAR * _rise_inside(entropy)
+    half = _slope_at(entropy, S.Half, S.Zero)
     if math.isfinite(found["slope_low"]) and _slope_at(entropy, sympy.Rational(1, 4), lowest) <= width:
         anchor = lowest
-    elif domain.total is not None and abs(_double(middle)) > width and _double(highest - middle) > 0.0:
-        anchor = middle
+    elif domain.total is not None and abs(half) > width and _double(highest - _middle_slope(entropy)) > 0.0:
+        anchor = _middle_slope(entropy)
     found["anchor"] = _double(anchor)
     found["rise_high"] = _double(highest - anchor)
     found["rise_middle"] = _slope_at(entropy, S.Zero if domain.low < 0 else S.Half, anchor)
@@ -223,9 +223,15 @@ def _bends(entropy: Entropy) -> tuple[float, ...]:
     return tuple(sorted(x for x in found if low < x < high and x != 0.0))
 
 
-def _exact_slope(entropy: Entropy, t: sympy.Rational) -> sympy.Expr:
-    """g'(t)."""
-    return -_piece(entropy, t).slope(entropy.t, t)
+def _middle_slope(entropy: Entropy) -> sympy.Expr:
+    return -_piece(entropy, S.Half).slope(entropy.t, S.Half)
+
+
+def _rise_inside(entropy: Entropy) -> float:
+    """g'(3/4) - g'(1/4), of which either may be so large that their doubles are the same."""
+    t, (low, high) = entropy.t, (sympy.Rational(1, 4), sympy.Rational(3, 4))
+    first, last = (-sympy.diff(_piece(entropy, at).expr, t) for at in (low, high))
+    return float(truth.evaluate_reliably(last - first.xreplace({t: t - high + low}), {t: high}))
 
 
 def _slope_at(entropy: Entropy, t: sympy.Rational, anchor: sympy.Expr) -> float:

@@ -233,3 +233,12 @@ def test_an_entropy_that_is_steep_only_next_to_0_has_a_margin(h, margin):
     reg = fysym.compile(h)
     assert (reg.sparsity, reg.fact("margin").status) == ("full", "proved")
     assert abs(reg.margin / margin - 1) < 1e-12
+
+
+def test_values_beyond_a_wrong_finite_limit_refute_it():
+    """SymPy's limit of the slope of W(-t^2/E) at 1, a branch point, is -1: it falls without bound."""
+    limit = fysym.compile("LambertW(-t**2/E)").slopes[1]
+    assert limit == -sympy.oo
+    x = sympy.Symbol("x", positive=True)
+    kept = end_limit(x ** sympy.Rational(-1, 100) / (1 + 10**-20 * x ** sympy.Rational(-1, 100)), x, 0, Deadline(10))
+    assert kept.value in (10**20, None)  # the values have come to 10^13 only, as far as one looks

@@ -652,7 +652,7 @@ def test_near_singular_logarithms_keep_their_digits():
 
 
 # -h' by hand: slopes that end at 0, span a hundred orders of magnitude, or turn in a tiny stretch.
-STEEP = {
+SLOPES_BY_HAND = {
     "log(t) - t": lambda t: 1 - 1 / t,
     "-1/t - t": lambda t: 1 - 1 / t**2,
     "-(1-t)**2/t": lambda t: 1 - 1 / t**2,
@@ -668,10 +668,10 @@ STEEP = {
 
 
 @pytest.mark.parametrize("target", [None, "numpy"])
-@pytest.mark.parametrize("h", STEEP)
+@pytest.mark.parametrize("h", SLOPES_BY_HAND)
 def test_slopes_of_any_size_and_shape(h: str, target: str | None) -> None:
     """p is right to 1e-11 where some tau lies between theta_j + h'(p_j) at both ends of that range, for all j."""
-    reg, slope = fysym.compile(h), STEEP[h]
+    reg, slope = fysym.compile(h), SLOPES_BY_HAND[h]
     for theta in ([1.0, 0.5, -1.0, 0.25], [10.0, 0.0, 0.0], [0.125, 0.0]):
         p = reg.predict(theta, target=target)
         assert abs(math.fsum(p) - 1) < 4e-16 * len(p)
