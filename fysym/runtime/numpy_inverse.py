@@ -10,7 +10,7 @@ from .numpy import EPS, TINY
 
 # -- emitted from here --
 
-SOME = 2048
+SOME = 1536
 WRONG = 2.0**32  # units in the last place of a slope that are no rounding
 
 
