@@ -167,7 +167,7 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
             continue
         rises = [float(reference.slope(t) - anchor) for t in p]
         rounding = float(np.spacing(np.abs([*theta, *rises])).max())  # of scores, and of what code makes of them
-        allowed = max(PROMISED * float(max(p)), 4 * rounding / flattest)
+        allowed = max(SMALL, PROMISED * float(max(p)), 4 * rounding / flattest)
         if allowed < 1e-3:
             found.append((theta, [float(t) for t in p], allowed))
     if derivation.entropy.domain.bounded and (derivation.entropy.domain.total or 0) < len(PLAIN):
@@ -175,7 +175,7 @@ def checks(derivation: Any) -> list[tuple[list[float], list[float], float]]:
         flattest = float(min((reference.curvature(t) for t in p if 0 < t < 1), default=1.0))
         is_found = derivation.entropy.domain.total is None or abs(sum(p) - derivation.entropy.domain.total) < EPS
         if flattest > 0 and is_found:
-            allowed = max(PROMISED * float(max(p)), 4 * EPS / flattest)
+            allowed = max(SMALL, PROMISED * float(max(p)), 4 * EPS / flattest)
             found.append((list(PLAIN), [float(t) for t in p], allowed))
     return found
 
@@ -257,7 +257,7 @@ def measure_on(rows_of: Callable[[Any], list[Row]], targets: dict[str, Any]) -> 
             continue
         for target, module in targets.items():
             results.append(_predictions(known, target, module, dtype))
-            if any(np.isfinite(float(row.loss)) for row in known):
+            if any(_fits(row.loss, dtype) for row in known):
                 results.append(_losses(known, target, module, dtype))
     if not results:
         raise UnsupportedError("accuracy is not measured: scores of ordinary predictions are too large for a double")
@@ -279,10 +279,15 @@ def _predictions(known: list[Row], target: str, module: Any, dtype: Any) -> Meas
     return Measurement(target, np.dtype(dtype).name, "predict", ulps, relative, row.theta, j, got, float(row.p[j]))
 
 
+def _fits(loss: Any, dtype: Any) -> bool:
+    """Is it finite, in that precision?"""
+    return bool(abs(loss) <= float(np.finfo(dtype).max))
+
+
 def _losses(known: list[Row], target: str, module: Any, dtype: Any) -> Measurement:
     worst = (-1.0, known[0], 0.0)
     for row in known:
-        if np.isfinite(float(row.loss)):
+        if _fits(row.loss, dtype):
             got = module.loss(np.array(row.theta, dtype=dtype), row.label)
             error = error_in(row.loss_unit, got, row.loss)
             worst = worst if error <= worst[0] else (error, row, float(got))

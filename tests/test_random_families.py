@@ -133,8 +133,11 @@ class Member:
         return value.subs(plain)
 
     def fact(self, name: str) -> Fact | None:
+        """None also at a closed end of a range where the formula has no value but tends to the right one."""
         fact = self.reg.fact(name)
-        return None if fact is None else replace(fact, value=self.put(fact.value))
+        value = None if fact is None else self.put(fact.value)
+        without = value is None or str(value) in ("nan", "zoo")
+        return None if fact is None or without else replace(fact, value=value)
 
     def told(self, name: str, truth: Any) -> Any:
         fact = self.fact(name)
@@ -163,7 +166,8 @@ class Member:
 
     @property
     def smoothness(self) -> Any:
-        return self.told("smoothness", None)
+        strong = self.strong_concavity
+        return self.told("smoothness", None if strong is None else sympy.oo if strong == 0 else 1 / strong)
 
     @property
     def twice_differentiable(self) -> Any:
